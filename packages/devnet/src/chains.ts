@@ -1,0 +1,124 @@
+import type { ChildProcess } from 'node:child_process'
+import { existsSync, mkdirSync } from 'node:fs'
+import path from 'node:path'
+import { type Address, type Network, type NetworkName, networkByName } from '@purser/protocol'
+import { startAnvil } from './anvil.ts'
+import { endOrphanChain, forgetChain, rememberChain, saveChainState, saveWhileRunning } from './chain-state.ts'
+import { guardChild } from './child-guard.ts'
+import { takeLock } from './lock.ts'
+import { installContracts } from './predeploys.ts'
+import { waitUntil } from './processes.ts'
+
+export type ChainOptions = {
+  network: NetworkName
+  /** A free one when left out. */
+  port?: number
+  /** Where the chain's state outlives the process; without it the chain begins anew each time. */
+  stateFile?: string
+  /** Left out: a block per transaction, at once. On Tempo always at least one block a second. */
+  blockTimeSeconds?: number
+}
+
+export type DevChain = {
+  network: NetworkName
+  chainId: number
+  rpcUrl: string
+  pid: number
+  /** By the symbol that the registry of chains gives them. */
+  tokens: Record<string, Address>
+  /** Saves the state, if it has a file, and ends the chain. */
+  stop(): Promise<void>
+  /** The crash, for tests: SIGKILL. */
+  kill(): void
+}
+
+/** The account that pays for what the faucet does. Its key is public knowledge (anvil's first): it never has real money. */
+export const devAccount = {
+  address: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+  privateKey: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
+} as const
+
+const stopMs = 10_000
+
+/**
+ * Runs a local chain with the chain id, the token addresses and the token domains of a network of the registry, so that
+ * what is signed for the one is shaped as for the other. With a state file it goes on where it ended, also after a crash.
+ */
+export async function startChain(options: ChainOptions): Promise<DevChain> {
+  const network = networkByName(options.network)
+  if (network === undefined) throw new Error(`No network is called ${options.network}`)
+  if (options.stateFile === undefined) return run(options, network)
+
+  const stateFile = path.resolve(options.stateFile)
+  mkdirSync(path.dirname(stateFile), { recursive: true })
+  const lock = takeLock(`${stateFile}.lock`, stateFile)
+  try {
+    await endOrphanChain(stateFile)
+    return await runOnFile(options, network, { stateFile, release: lock.release })
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+async function run(options: ChainOptions, network: Network, stateFile?: string): Promise<DevChain> {
+  const { child, rpcUrl } = await startAnvil(anvilOptions(options, network, stateFile))
+  const letGo = guardChild(child, 'SIGTERM')
+  child.once('exit', letGo)
+  await installContracts(rpcUrl, network)
+  return {
+    network: network.name,
+    chainId: network.chainId,
+    rpcUrl,
+    pid: child.pid ?? 0,
+    tokens: Object.fromEntries(network.tokens.map(({ symbol, address }) => [symbol, address])),
+    stop: () => stop(child),
+    kill: () => child.kill('SIGKILL'),
+  }
+}
+
+type OnFile = { stateFile: string; release(): void }
+
+async function runOnFile(options: ChainOptions, network: Network, { stateFile, release }: OnFile): Promise<DevChain> {
+  const chain = await run(options, network, stateFile)
+  rememberChain(stateFile, chain.pid, chain.rpcUrl)
+  const saving = saveWhileRunning(chain.rpcUrl, stateFile)
+  const end = async () => {
+    await saving.stop()
+    release()
+  }
+  return {
+    ...chain,
+    async stop() {
+      await saving.stop()
+      await saveChainState(chain.rpcUrl, stateFile)
+      await chain.stop()
+      forgetChain(stateFile)
+      release()
+    },
+    kill() {
+      chain.kill()
+      void end()
+    },
+  }
+}
+
+function anvilOptions(options: ChainOptions, network: Network, stateFile: string | undefined) {
+  const isTempo = network.name.startsWith('tempo')
+  const blockTimeSeconds = options.blockTimeSeconds ?? (isTempo ? 1 : undefined)
+  return {
+    chainId: network.chainId,
+    isTempo,
+    ...(options.port === undefined ? {} : { port: options.port }),
+    ...(blockTimeSeconds === undefined ? {} : { blockTimeSeconds }),
+    ...(stateFile !== undefined && existsSync(stateFile) ? { loadState: stateFile } : {}),
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const gone = () => child.exitCode !== null || child.signalCode !== null
+  child.kill('SIGTERM')
+  if (await waitUntil(gone, stopMs)) return
+  child.kill('SIGKILL')
+  await waitUntil(gone, stopMs)
+}

@@ -1,0 +1,63 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { networkByName, tokenBySymbol } from '@purser/protocol'
+import { decodeFunctionResult, encodeFunctionData, erc20Abi, type Hex, parseAbi } from 'viem'
+import { type DevChain, devAccount } from './chains.ts'
+import { isRecord, rpc, rpcHex } from './rpc.ts'
+
+/** What the faucet needs to know of a chain; a chain of dev.json will do as well as a started one. */
+export type ReachableChain = Pick<DevChain, 'network' | 'rpcUrl' | 'tokens'>
+
+const mintAbi = parseAbi(['function mint(address to, uint256 amount)'])
+const receiptMsMax = 30_000
+const lanes = new Map<string, Promise<unknown>>()
+
+/** Gives an account test money: mints where the token is ours, sends from the dev account on Tempo. Returns when it is in a block. */
+export async function fundToken(chain: ReachableChain, symbol: string, address: Hex, rawAmount: bigint): Promise<Hex> {
+  const enshrined = networkByName(chain.network)?.nativeCoin === null
+  const data = enshrined
+    ? encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [address, rawAmount] })
+    : encodeFunctionData({ abi: mintAbi, functionName: 'mint', args: [address, rawAmount] })
+  return sendFromDevAccount(chain, tokenAddress(chain, symbol), data)
+}
+
+/** Sets an account's balance of the coin that pays gas, in wei. Tempo has no such coin. */
+export async function fundNative(chain: ReachableChain, address: Hex, wei: bigint): Promise<void> {
+  if (networkByName(chain.network)?.nativeCoin === null) throw new Error(`${chain.network} has no native coin to fund`)
+  await rpc(chain.rpcUrl, 'anvil_setBalance', [address, `0x${wei.toString(16)}`])
+}
+
+/** What an account holds of a token, in the token's smallest unit, as of the latest block. */
+export async function tokenBalance(chain: ReachableChain, symbol: string, address: Hex): Promise<bigint> {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [address] })
+  const answer = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: tokenAddress(chain, symbol), data }, 'latest'])
+  return decodeFunctionResult({ abi: erc20Abi, functionName: 'balanceOf', data: answer })
+}
+
+/** Sends one transaction from the dev account and waits for its receipt; throws when it reverts. One at a time per chain. */
+export function sendFromDevAccount(chain: ReachableChain, to: Hex, data: Hex): Promise<Hex> {
+  const before = lanes.get(chain.rpcUrl) ?? Promise.resolve()
+  const hash = before.then(() => rpcHex(chain.rpcUrl, 'eth_sendTransaction', [{ from: devAccount.address, to, data }]))
+  lanes.set(
+    chain.rpcUrl,
+    hash.catch(() => {}),
+  )
+  return hash.then((sent) => waitForReceipt(chain.rpcUrl, sent))
+}
+
+async function waitForReceipt(rpcUrl: string, hash: Hex): Promise<Hex> {
+  const deadline = performance.now() + receiptMsMax
+  while (performance.now() < deadline) {
+    const receipt = await rpc(rpcUrl, 'eth_getTransactionReceipt', [hash])
+    if (isRecord(receipt) && receipt.status === '0x1') return hash
+    if (isRecord(receipt)) throw new Error(`Transaction ${hash} reverted`)
+    await delay(10)
+  }
+  throw new Error(`Transaction ${hash} is in no block after ${receiptMsMax} ms`)
+}
+
+function tokenAddress(chain: ReachableChain, symbol: string): Hex {
+  const network = networkByName(chain.network)
+  const address = chain.tokens[symbol] ?? (network && tokenBySymbol(network, symbol)?.address)
+  if (address === undefined) throw new Error(`${chain.network} has no token ${symbol}`)
+  return address
+}

@@ -1,0 +1,7 @@
+export { type ChainOptions, type DevChain, devAccount, startChain } from './chains.ts'
+export { fundNative, fundToken, type ReachableChain, sendFromDevAccount, tokenBalance } from './faucet.ts'
+export { type FaultMode, type FaultProxy, startFaultProxy } from './fault-proxy.ts'
+export { InUseError } from './lock.ts'
+export { type Postgres, type PostgresOptions, startPostgres } from './postgres.ts'
+export { multicall3Address, walletFactoryAddress } from './predeploys.ts'
+export { deploySmartWallet, smartWalletAddress, smartWalletDeployment } from './smart-wallet.ts'

@@ -1,0 +1,32 @@
+import { chmodSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+
+/** Thrown when a live process already runs on the directory or file. */
+export class InUseError extends Error {
+  constructor(subject: string) {
+    super(`${subject} is in use by another running process. Stop that one first, or choose another place.`)
+    this.name = 'InUseError'
+  }
+}
+
+/**
+ * Takes what `subject` names for this process alone, until release() or the death of the process, however it dies. A pid
+ * file cannot promise that (a pid is reused, and two starters can both find it stale), so the lock is one of the
+ * operating system: the exclusive lock that SQLite takes on an empty file.
+ */
+export function takeLock(file: string, subject: string): { release(): void } {
+  const handle = new DatabaseSync(file)
+  try {
+    handle.exec('pragma journal_mode = memory; begin exclusive')
+    chmodSync(file, 0o600)
+  } catch (cause) {
+    handle.close()
+    if (cause instanceof Error && cause.message.includes('locked')) throw new InUseError(subject)
+    throw cause
+  }
+  return {
+    release() {
+      if (handle.isOpen) handle.close()
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process'
+import { chownSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import type { RunAs } from './postgres-place.ts'
+
+type Cluster = { native: string; cluster: string; runAs: RunAs }
+
+const initdbArguments = [
+  '--username=purser',
+  '--auth=trust',
+  '--encoding=UTF8',
+  '--locale-provider=builtin',
+  '--locale=C.UTF-8',
+]
+
+/**
+ * Makes the cluster with its database `purser`, unless it is there. It is made beside its place and moved in when it is
+ * whole, so a start that was killed half way leaves nothing that looks like a database.
+ */
+export async function ensureCluster({ native, cluster, runAs }: Cluster): Promise<void> {
+  if (existsSync(path.join(cluster, 'PG_VERSION'))) return
+  const parent = path.join(cluster, '..')
+  const half = `${cluster}.new`
+  rmSync(half, { recursive: true, force: true })
+  mkdirSync(half, { mode: 0o700 })
+  if (runAs) chownSync(half, runAs.uid, runAs.gid)
+  await initdb(path.join(native, 'bin', 'initdb'), half, runAs)
+  await createDatabase(path.join(native, 'bin', 'postgres'), half, runAs)
+  renameSync(half, cluster)
+  syncDirectory(parent)
+}
+
+async function initdb(program: string, dir: string, runAs: RunAs): Promise<void> {
+  const args = [...initdbArguments, `--pgdata=${dir}`]
+  const failure = await run(program, args, dir, runAs)
+  if (failure === undefined) return
+  if (!failure.includes('could not look up effective user ID')) throw new Error(`initdb failed: ${failure}`)
+  // initdb wants a passwd entry of its user, the server does not: a user namespace lends it the one of "nobody".
+  const mapped = ['--user', '--map-user=65534', '--map-group=65534', program, ...args]
+  if (process.platform === 'linux' && (await run('unshare', mapped, dir, runAs)) === undefined) return
+  const uid = runAs?.uid ?? process.getuid?.()
+  throw new Error(
+    `PostgreSQL cannot set up its files as user id ${uid}, which has no entry in /etc/passwd. Add one, run as another user, or set DATABASE_URL.`,
+  )
+}
+
+async function createDatabase(program: string, dir: string, runAs: RunAs): Promise<void> {
+  const failure = await run(program, ['--single', '-D', dir, 'postgres'], dir, runAs, 'create database purser\n')
+  if (failure !== undefined) throw new Error(`PostgreSQL could not create its database: ${failure}`)
+}
+
+/** Runs a program to its end; answers what it said on stderr if it failed. */
+function run(program: string, args: string[], cwd: string, runAs: RunAs, input = ''): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { ...runAs, cwd, env: postgresEnvironment(), stdio: ['pipe', 'ignore', 'pipe'] })
+    let said = ''
+    child.stderr.on('data', (chunk) => (said += chunk))
+    child.on('error', (error) => resolve(error.message))
+    child.on('close', (code) => resolve(code === 0 ? undefined : said || `exit code ${code}`))
+    child.stdin.on('error', () => {})
+    child.stdin.end(input)
+  })
+}
+
+/** No PG* variable of the caller may steer our server, and its messages are in English, which the launcher reads. */
+export function postgresEnvironment(): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
+}
+
+function syncDirectory(dir: string): void {
+  const handle = openSync(dir, 'r')
+  fsyncSync(handle)
+  closeSync(handle)
+}

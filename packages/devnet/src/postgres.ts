@@ -1,0 +1,132 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { guardChild } from './child-guard.ts'
+import { takeLock } from './lock.ts'
+import { preparePostgresBinaries } from './postgres-binaries.ts'
+import { ensureCluster, postgresEnvironment } from './postgres-initdb.ts'
+import { endOrphan, socketDirPrefix } from './postgres-orphan.ts'
+import { chooseRunAs, findPlace, isReachable, type RunAs } from './postgres-place.ts'
+import { waitUntil } from './processes.ts'
+
+export type PostgresOptions = {
+  /** Belongs to one running launcher at a time; is made when missing. */
+  dataDir: string
+  log?: (line: string) => void
+  maxConnections?: number
+}
+
+export type Postgres = {
+  /** For `pg`: the database `purser` on a socket that only this machine's own account can open. */
+  url: string
+  pid: number
+  /** PGDATA, which is not always inside the data directory. */
+  cluster: string
+  /** Ends sessions and shuts down in order; resolves when the server is gone. */
+  stop(): Promise<void>
+  /** The crash, for tests: SIGKILL to the server. */
+  kill(): void
+}
+
+const socketPathBytesMax = 107
+const portName = 5432 // names the socket file; no TCP port is opened
+const shutdownMs = 30_000
+
+/**
+ * Runs native PostgreSQL 18 on a data directory, as root or not, with nothing installed but npm packages. What it
+ * acknowledged survives a crash of either process and a power cut: fsync stays on. A server that a killed launcher left
+ * behind is ended first. Two launchers never share a directory: the second gets a InUseError.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
+  mkdirSync(options.dataDir, { recursive: true })
+  const dataDir = realpathSync(options.dataDir)
+  const lock = takeLock(path.join(dataDir, 'lock'), dataDir)
+  try {
+    const runAs = chooseRunAs(dataDir)
+    const { base, cluster } = findPlace(dataDir, runAs)
+    const native = preparePostgresBinaries(base, runAs)
+    await endOrphan(cluster)
+    await ensureCluster({ native, cluster, runAs })
+    return await launch({ ...options, native, cluster, runAs, release: lock.release })
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+type Launch = PostgresOptions & { native: string; cluster: string; runAs: RunAs; release: () => void }
+
+async function launch(options: Launch): Promise<Postgres> {
+  const socketDir = makeSocketDir(options.runAs)
+  const child = spawnServer(options, socketDir)
+  const letGo = guardChild(child, 'SIGINT')
+  const cleanUp = () => {
+    letGo()
+    rmSync(socketDir, { recursive: true, force: true })
+    options.release()
+  }
+  child.once('exit', cleanUp)
+  await ready(child, options.log ?? (() => {}))
+  return {
+    url: `postgres://purser@/purser?host=${encodeURIComponent(socketDir)}&port=${portName}`,
+    pid: child.pid ?? 0,
+    cluster: options.cluster,
+    stop: () => stop(child),
+    kill: () => child.kill('SIGKILL'),
+  }
+}
+
+function spawnServer({ native, cluster, runAs, maxConnections = 100 }: Launch, socketDir: string): ChildProcess {
+  const settings = { listen_addresses: '', unix_socket_directories: socketDir, max_connections: String(maxConnections) }
+  const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  return spawn(path.join(native, 'bin', 'postgres'), ['-D', cluster, '-p', String(portName), ...args], {
+    ...runAs,
+    cwd: cluster,
+    env: postgresEnvironment(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true, // a Ctrl-C in the terminal is for us; the database goes last
+  })
+}
+
+function ready(child: ChildProcess, log: (line: string) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const lastLines: string[] = []
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      for (const line of text.split('\n').filter(Boolean)) {
+        log(line)
+        lastLines.push(line)
+        if (lastLines.length > 20) lastLines.shift()
+      }
+      if (text.includes('ready to accept connections')) resolve()
+    })
+    child.once('error', reject)
+    child.once('close', (code) =>
+      reject(new Error(`PostgreSQL ended (${code}) before it was ready: ${lastLines.join('\n')}`)),
+    )
+  })
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const gone = () => child.exitCode !== null || child.signalCode !== null
+  child.kill('SIGINT')
+  if (await waitUntil(gone, shutdownMs)) return
+  child.kill('SIGQUIT')
+  if (!(await waitUntil(gone, shutdownMs))) throw new Error(`PostgreSQL (process ${child.pid}) does not stop`)
+}
+
+function makeSocketDir(runAs: RunAs): string {
+  const parent = [os.tmpdir(), '/tmp'].find((dir) => existsSync(dir) && isReachable(dir, runAs) && fits(dir))
+  if (parent === undefined)
+    throw new Error(`No directory for the database's socket: ${os.tmpdir()} is too long or closed`)
+  const dir = mkdtempSync(path.join(parent, socketDirPrefix))
+  chmodSync(dir, 0o700)
+  if (runAs) chownSync(dir, runAs.uid, runAs.gid)
+  return dir
+}
+
+function fits(dir: string): boolean {
+  return (
+    Buffer.byteLength(path.join(dir, `${socketDirPrefix}XXXXXX`, `.s.PGSQL.${portName}.lock`)) <= socketPathBytesMax
+  )
+}

@@ -1,0 +1,53 @@
+import { bytesToHex, type Hex } from './bytes.ts'
+import { type Keccak, keccak256 } from './hash.ts'
+import { utf8 } from './utf8.ts'
+
+/** An EVM account: `0x` and 40 hex digits. What `parseAddress` and `checksumAddress` answer is EIP-55 checksummed. */
+export type Address = `0x${string}`
+
+/** The account that nobody holds. */
+export const zeroAddress: Address = '0x0000000000000000000000000000000000000000'
+
+const addressPattern = /^0x[0-9a-fA-F]{40}$/
+
+/** Whether the text has the form of an address, whatever its case; the checksum is not looked at. */
+export function isAddress(text: string): text is Address {
+  return text.length === 42 && addressPattern.test(text)
+}
+
+/** The same account, in the letter case that EIP-55 asks for. Throws a `RangeError` for what is not an address. */
+export function checksumAddress(address: string, keccak: Keccak = keccak256): Address {
+  if (!isAddress(address)) throw new RangeError('not an address')
+  const digits = address.slice(2).toLowerCase()
+  const hash = keccak(utf8(digits))
+  let checksummed = ''
+  for (let i = 0; i < 40; i++) {
+    const nibble = ((hash[i >> 1] ?? 0) >> (i % 2 === 0 ? 4 : 0)) & 0xf
+    checksummed += nibble >= 8 ? (digits[i] ?? '').toUpperCase() : digits[i]
+  }
+  return `0x${checksummed}`
+}
+
+/**
+ * Reads an address that a person or a configuration wrote: all lower case, all upper case (after `0x`) or the right EIP-55
+ * checksum, answered checksummed. Mixed case with a wrong checksum answers `undefined`, since it is how a mistyped address
+ * shows itself and money sent there is gone.
+ */
+export function parseAddress(text: string, keccak: Keccak = keccak256): Address | undefined {
+  if (!isAddress(text)) return undefined
+  const digits = text.slice(2)
+  const checksummed = checksumAddress(text, keccak)
+  const oneCase = digits === digits.toLowerCase() || digits === digits.toUpperCase()
+  return oneCase || text === checksummed ? checksummed : undefined
+}
+
+/** Whether two texts name one account; letter case does not matter. */
+export function sameAddress(left: string, right: string): boolean {
+  return left === right || left.toLowerCase() === right.toLowerCase()
+}
+
+/** The account of a public key: the last 20 bytes of the Keccak of its 64 coordinate bytes (yellow paper, appendix F). */
+export function addressOfPublicKey(uncompressed: Uint8Array, keccak: Keccak = keccak256): Hex | undefined {
+  if (uncompressed.length !== 65 || uncompressed[0] !== 4) return undefined
+  return bytesToHex(keccak(uncompressed.subarray(1)).subarray(12))
+}

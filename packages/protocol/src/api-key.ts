@@ -1,0 +1,33 @@
+import { encodeBase62 } from './base62.ts'
+import { readUint256 } from './bytes.ts'
+import type { Environment } from './chains.ts'
+import { crc32 } from './crc32.ts'
+import { utf8 } from './utf8.ts'
+
+const keyPattern = /^svc_(test|live)_sk_[0-9A-Za-z]{49}$/
+const secretWidth = 43
+const checksumWidth = 6
+
+/**
+ * The text of an API key: `svc_<environment>_sk_`, 256 random bits in 43 base62 digits, and the CRC-32 of all that in 6 more.
+ * The caller brings the 32 random bytes; fewer or more throw a `RangeError`.
+ */
+export function composeApiKey(environment: Environment, random32: Uint8Array): string {
+  if (random32.length !== 32) throw new RangeError('an API key needs 32 random bytes')
+  const body = `svc_${environment}_sk_${encodeBase62(readUint256(random32), secretWidth)}`
+  return body + checksumOf(body)
+}
+
+/**
+ * What an API key says about itself, or `undefined` when it was mistyped or is no key at all, so that a typo costs no look-up.
+ * The checksum is no secret: that a key is well formed does not say that it exists.
+ */
+export function parseApiKey(text: string): { environment: Environment } | undefined {
+  const environment = keyPattern.exec(text)?.[1]
+  if (environment !== 'test' && environment !== 'live') return undefined
+  return text.endsWith(checksumOf(text.slice(0, -checksumWidth))) ? { environment } : undefined
+}
+
+function checksumOf(body: string): string {
+  return encodeBase62(BigInt(crc32(utf8(body))), checksumWidth)
+}

@@ -1,0 +1,100 @@
+/** Text of bytes as the chain writes it: `0x` and two hex digits per byte. */
+export type Hex = `0x${string}`
+
+const hexPairs: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+const notADigit = 0xff
+const digitValues = buildDigitValues()
+
+function buildDigitValues(): Uint8Array {
+  const values = new Uint8Array(128).fill(notADigit)
+  for (let digit = 0; digit < 16; digit++) {
+    values[digit.toString(16).charCodeAt(0)] = digit
+    values[digit.toString(16).toUpperCase().charCodeAt(0)] = digit
+  }
+  return values
+}
+
+/** True for `0x` and an even number of hex digits of either case; `0x` alone is the empty string of bytes. */
+export function isHex(text: string): text is Hex {
+  return text.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(text)
+}
+
+/** Bytes as lower-case hex with `0x`. */
+export function bytesToHex(bytes: Uint8Array): Hex {
+  let digits = ''
+  for (let i = 0; i < bytes.length; i++) digits += hexPairs[bytes[i] ?? 0]
+  return `0x${digits}`
+}
+
+/**
+ * Bytes of a hex text. Throws a `RangeError` on anything that is not `0x` and whole bytes: a text that was cut short must not
+ * quietly become other bytes. Untrusted text goes through `isHex`, or a parser that uses it, first.
+ */
+export function hexToBytes(hex: string): Uint8Array {
+  if (hex.length % 2 !== 0 || !hex.startsWith('0x')) throw new RangeError('not a hex string of whole bytes')
+  const bytes = new Uint8Array(hex.length / 2 - 1)
+  writeHex(bytes, 0, hex)
+  return bytes
+}
+
+/** Writes the bytes of a hex text into `target` from `offset` on; the faults are those of `hexToBytes`. */
+export function writeHex(target: Uint8Array, offset: number, hex: string): void {
+  const size = hex.length / 2 - 1
+  if (offset + size > target.length) throw new RangeError('hex string does not fit')
+  for (let i = 0; i < size; i++) {
+    const high = digitValues[hex.charCodeAt(2 + i * 2)] ?? notADigit
+    const low = digitValues[hex.charCodeAt(3 + i * 2)] ?? notADigit
+    if (high === notADigit || low === notADigit) throw new RangeError('not a hex string of whole bytes')
+    target[offset + i] = (high << 4) | low
+  }
+}
+
+/** The largest integer of the EVM, 2^256 - 1. */
+export const uint256Max = (1n << 256n) - 1n
+
+/** Writes an unsigned integer as 32 big-endian bytes (one ABI word). Throws a `RangeError` outside 0 to 2^256 - 1. */
+export function writeUint256(target: Uint8Array, offset: number, value: bigint): void {
+  if (value < 0n || value > uint256Max) throw new RangeError('not a uint256')
+  if (offset + 32 > target.length) throw new RangeError('uint256 does not fit')
+  const view = new DataView(target.buffer, target.byteOffset + offset, 32)
+  view.setBigUint64(24, value)
+  if (value < 1n << 64n) {
+    target.fill(0, offset, offset + 24)
+    return
+  }
+  view.setBigUint64(16, value >> 64n)
+  view.setBigUint64(8, value >> 128n)
+  view.setBigUint64(0, value >> 192n)
+}
+
+/** An unsigned integer as 32 big-endian bytes. */
+export function uint256ToBytes(value: bigint): Uint8Array {
+  const bytes = new Uint8Array(32)
+  writeUint256(bytes, 0, value)
+  return bytes
+}
+
+/** The unsigned integer held by 32 big-endian bytes at `offset`. Throws a `RangeError` where they are not there. */
+export function readUint256(bytes: Uint8Array, offset = 0): bigint {
+  if (offset < 0 || offset + 32 > bytes.length) throw new RangeError('no 32 bytes there')
+  const view = new DataView(bytes.buffer, bytes.byteOffset + offset, 32)
+  const low = (view.getBigUint64(16) << 64n) | view.getBigUint64(24)
+  const high = (view.getBigUint64(0) << 64n) | view.getBigUint64(8)
+  return high === 0n ? low : (high << 128n) | low
+}
+
+/** One array of bytes after another, copied. */
+export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0))
+  let offset = 0
+  for (const part of parts) {
+    whole.set(part, offset)
+    offset += part.length
+  }
+  return whole
+}
+
+/** Whether two byte strings are equal. Not for secrets: the time it takes depends on the bytes. */
+export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
+  return left.length === right.length && left.every((byte, i) => byte === right[i])
+}

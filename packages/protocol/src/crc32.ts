@@ -1,0 +1,14 @@
+const table = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let remainder = byte
+  for (let bit = 0; bit < 8; bit++) remainder = (remainder & 1) === 1 ? 0xedb88320 ^ (remainder >>> 1) : remainder >>> 1
+  return remainder
+})
+
+/** CRC-32 as zip, PNG and gzip use it (RFC 1952 section 8), an unsigned integer. It finds typing errors, not forgeries. */
+export function crc32(bytes: Uint8Array): number {
+  let remainder = 0xffffffff
+  for (let i = 0; i < bytes.length; i++) {
+    remainder = (table[(remainder ^ (bytes[i] ?? 0)) & 0xff] ?? 0) ^ (remainder >>> 8)
+  }
+  return (remainder ^ 0xffffffff) >>> 0
+}

@@ -1,0 +1,81 @@
+import type { Address } from './address.ts'
+import { type Hex, writeHex, writeUint256 } from './bytes.ts'
+import { type Keccak, keccak256 } from './hash.ts'
+import { utf8 } from './utf8.ts'
+
+/** What ties a signature to one token on one chain (EIP-712, definition of domainSeparator). */
+export type Eip712Domain = {
+  readonly name: string
+  readonly version: string
+  readonly chainId: number
+  readonly verifyingContract: Address
+}
+
+/** The message of EIP-3009; amounts in the token's smallest unit, times in Unix seconds, the nonce 32 bytes. */
+export type TransferAuthorization = {
+  readonly from: Address
+  readonly to: Address
+  readonly value: bigint
+  readonly validAfter: bigint
+  readonly validBefore: bigint
+  readonly nonce: Hex
+}
+
+/** EIP-712 encodeType of the message of EIP-3009. */
+export const transferWithAuthorizationType =
+  'TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)'
+
+const domainTypeHash = keccak256(
+  utf8('EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)'),
+)
+const transferTypeHash = keccak256(utf8(transferWithAuthorizationType))
+
+/**
+ * The 32 bytes that name a token's signing domain. Constant per token: compute it once and pass it on. A wrong name, version or
+ * chain gives other bytes, and then every honest signature recovers to a stranger.
+ * Source: EIP-712, "Definition of domainSeparator".
+ */
+export function domainSeparator(domain: Eip712Domain, keccak: Keccak = keccak256): Uint8Array {
+  const words = new Uint8Array(160)
+  words.set(domainTypeHash, 0)
+  words.set(keccak(utf8(domain.name)), 32)
+  words.set(keccak(utf8(domain.version)), 64)
+  writeUint256(words, 96, BigInt(domain.chainId))
+  writeHex(words, 140, domain.verifyingContract)
+  return keccak(words)
+}
+
+/**
+ * The 32-byte digest that the payer of a `transferWithAuthorization` signs. Throws a `RangeError` when a field is not of its
+ * type, so that no two messages can share a digest by truncation.
+ * Source: EIP-712 "encode" and EIP-3009 "Typed data".
+ */
+export function transferWithAuthorizationDigest(
+  separator: Uint8Array,
+  authorization: TransferAuthorization,
+  keccak: Keccak = keccak256,
+): Uint8Array {
+  const { from, to, nonce } = authorization
+  if (from.length !== 42 || to.length !== 42) throw new RangeError('not an address')
+  if (nonce.length !== 66) throw new RangeError('not 32 bytes of nonce')
+  const words = new Uint8Array(224)
+  words.set(transferTypeHash, 0)
+  writeHex(words, 44, from)
+  writeHex(words, 76, to)
+  writeUint256(words, 96, authorization.value)
+  writeUint256(words, 128, authorization.validAfter)
+  writeUint256(words, 160, authorization.validBefore)
+  writeHex(words, 192, nonce)
+  return typedDataDigest(separator, keccak(words), keccak)
+}
+
+/** Keccak of `0x1901`, the domain's separator and the hash of the message (EIP-712 "encode"). */
+export function typedDataDigest(separator: Uint8Array, structHash: Uint8Array, keccak: Keccak = keccak256): Uint8Array {
+  if (separator.length !== 32 || structHash.length !== 32) throw new RangeError('not 32 bytes of hash')
+  const message = new Uint8Array(66)
+  message[0] = 0x19
+  message[1] = 0x01
+  message.set(separator, 2)
+  message.set(structHash, 34)
+  return keccak(message)
+}

@@ -1,0 +1,222 @@
+import { type Address, isAddress } from './address.ts'
+import { bytesToHex, type Hex, hexToBytes, isHex } from './bytes.ts'
+import type { TransferAuthorization } from './eip712.ts'
+import { keccak256 } from './hash.ts'
+import { decodeUtf8, utf8 } from './utf8.ts'
+
+/** Thrown when bytes from a node do not hold what they must: the answer is not used, whoever sent it. */
+export class AbiMalformed extends Error {
+  override readonly name = 'AbiMalformed'
+  readonly code = 'abi-malformed'
+}
+
+/** How the payer's consent is passed to the token: an ECDSA signature, or bytes that the payer's contract understands. */
+export type TransferSignature =
+  | { readonly kind: 'ecdsa'; readonly v: 27 | 28; readonly r: Hex; readonly s: Hex }
+  | { readonly kind: 'bytes'; readonly signature: Hex }
+
+/** One call of a Multicall3 batch. */
+export type Call3 = { readonly target: Address; readonly allowFailure: boolean; readonly callData: Hex }
+
+/** What one call of a Multicall3 batch gave back. */
+export type Call3Result = { readonly success: boolean; readonly returnData: Hex }
+
+/** Where Multicall3 lives, on every network of ours. */
+export const multicall3Address: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
+
+const selector = {
+  transferVrs: selectorOf(
+    'transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)',
+  ),
+  transferBytes: selectorOf('transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)'),
+  authorizationState: selectorOf('authorizationState(address,bytes32)'),
+  balanceOf: selectorOf('balanceOf(address)'),
+  aggregate3: selectorOf('aggregate3((address,bool,bytes)[])'),
+  isValidSignature: selectorOf('isValidSignature(bytes32,bytes)'),
+  error: selectorOf('Error(string)'),
+  panic: selectorOf('Panic(uint256)'),
+}
+
+/** Call data without arguments, for reading what a token says of itself. */
+export const tokenReads = {
+  name: selectorOf('name()'),
+  version: selectorOf('version()'),
+  decimals: selectorOf('decimals()'),
+  domainSeparator: selectorOf('DOMAIN_SEPARATOR()'),
+} as const
+
+const zeros = '0'.repeat(64)
+const wordDigits = 64
+const revertReasonBytesMax = 1_024
+
+function selectorOf(signature: string): Hex {
+  return bytesToHex(keccak256(utf8(signature)).subarray(0, 4))
+}
+
+/**
+ * Call data of EIP-3009 `transferWithAuthorization`: the `(v, r, s)` form for an ECDSA signature, which every version of the
+ * token has, and the `bytes` form otherwise (FiatToken 2.2, EIP-1271).
+ */
+export function encodeTransferWithAuthorization(
+  authorization: TransferAuthorization,
+  signature: TransferSignature,
+): Hex {
+  const fields =
+    addressWord(authorization.from) +
+    addressWord(authorization.to) +
+    uintWord(authorization.value) +
+    uintWord(authorization.validAfter) +
+    uintWord(authorization.validBefore) +
+    bytes32Word(authorization.nonce)
+  if (signature.kind === 'bytes')
+    return `${selector.transferBytes}${fields}${uintWord(224n)}${bytesTail(signature.signature)}`
+  return `${selector.transferVrs}${fields}${uintWord(BigInt(signature.v))}${bytes32Word(signature.r)}${bytes32Word(signature.s)}`
+}
+
+/** Call data that asks whether an authorization's nonce is used or cancelled (EIP-3009). */
+export function encodeAuthorizationState(authorizer: Address, nonce: Hex): Hex {
+  return `${selector.authorizationState}${addressWord(authorizer)}${bytes32Word(nonce)}`
+}
+
+/** Call data that asks for an account's balance (ERC-20). */
+export function encodeBalanceOf(account: Address): Hex {
+  return `${selector.balanceOf}${addressWord(account)}`
+}
+
+/** Call data that asks a contract account whether a signature is its own (EIP-1271); yes is `0x1626ba7e`. */
+export function encodeIsValidSignature(hash: Hex, signature: Hex): Hex {
+  return `${selector.isValidSignature}${bytes32Word(hash)}${uintWord(64n)}${bytesTail(signature)}`
+}
+
+/** Call data of Multicall3 `aggregate3`: many calls in one, each of which may be allowed to fail alone. */
+export function encodeAggregate3(calls: readonly Call3[]): Hex {
+  let heads = ''
+  let tails = ''
+  for (const call of calls) {
+    heads += uintWord(BigInt(calls.length * 32 + tails.length / 2))
+    tails += addressWord(call.target) + uintWord(call.allowFailure ? 1n : 0n) + uintWord(96n) + bytesTail(call.callData)
+  }
+  return `${selector.aggregate3}${uintWord(32n)}${uintWord(BigInt(calls.length))}${heads}${tails}`
+}
+
+/**
+ * Reads what `aggregate3` answered. A node may lie, so the answer must hold exactly as many results as calls were made, each
+ * laid out where the Solidity compiler puts it, with nothing missing, shared or left over; anything else throws `AbiMalformed`.
+ */
+export function decodeAggregate3(data: Hex, count: number): readonly Call3Result[] {
+  const words = wordsOf(data)
+  if (smallUint(words, 0) !== 32 || smallUint(words, 1) !== count)
+    throw new AbiMalformed('not the results that were asked for')
+  const results: Call3Result[] = []
+  let at = 2 + count
+  for (let i = 0; i < count; i++) {
+    if (smallUint(words, 2 + i) !== (at - 2) * 32) throw new AbiMalformed('result is not where it must be')
+    if (smallUint(words, at + 1) !== 64) throw new AbiMalformed('bytes are not where they must be')
+    const { bytes, wordCount } = readBytes(words, at + 2)
+    results.push({ success: readBool(words, at), returnData: bytes })
+    at += 2 + wordCount
+  }
+  if (words.length !== at * wordDigits) throw new AbiMalformed('more than was asked for')
+  return results
+}
+
+/** One `uint256`. Throws `AbiMalformed` unless the data is one word. */
+export function decodeUint256(data: Hex): bigint {
+  return BigInt(`0x${oneWord(data)}`)
+}
+
+/** One `bool`. Throws `AbiMalformed` unless the data is one word that is 0 or 1. */
+export function decodeBool(data: Hex): boolean {
+  return readBool(oneWord(data), 0)
+}
+
+/** One `bytes32`. Throws `AbiMalformed` unless the data is one word. */
+export function decodeBytes32(data: Hex): Hex {
+  return `0x${oneWord(data)}`
+}
+
+/** One `string`. Throws `AbiMalformed` when it is cut short, misplaced or not UTF-8. */
+export function decodeString(data: Hex): string {
+  const words = wordsOf(data)
+  if (smallUint(words, 0) !== 32) throw new AbiMalformed('string is not where it must be')
+  const text = decodeUtf8(hexToBytes(readBytes(words, 1).bytes))
+  if (text === undefined) throw new AbiMalformed('string is not UTF-8')
+  return text
+}
+
+/**
+ * Why a call reverted, as its contract says it: the text of `Error(string)`, `Panic(0x11)` for a failed check of the compiler's,
+ * `undefined` for anything else. At most 1,024 bytes, since the text is the contract's to choose.
+ */
+export function decodeRevertReason(data: Hex): string | undefined {
+  const body: Hex = `0x${data.slice(10)}`
+  try {
+    if (data.startsWith(selector.panic)) return `Panic(0x${decodeUint256(body).toString(16)})`
+    if (!data.startsWith(selector.error) || data.length > 2 * (revertReasonBytesMax + 100)) return undefined
+    return decodeString(body)
+  } catch (error) {
+    if (error instanceof AbiMalformed) return undefined
+    throw error
+  }
+}
+
+function addressWord(address: Address): string {
+  if (!isAddress(address)) throw new RangeError('not an address')
+  return zeros.slice(0, 24) + address.slice(2).toLowerCase()
+}
+
+function uintWord(value: bigint): string {
+  const digits = value.toString(16)
+  if (value < 0n || digits.length > wordDigits) throw new RangeError('not a uint256')
+  return digits.padStart(wordDigits, '0')
+}
+
+function bytes32Word(value: Hex): string {
+  if (value.length !== 66 || !isHex(value)) throw new RangeError('not 32 bytes')
+  return value.slice(2).toLowerCase()
+}
+
+function bytesTail(value: Hex): string {
+  if (!isHex(value)) throw new RangeError('not bytes')
+  const digits = value.slice(2).toLowerCase()
+  const padded = Math.ceil(digits.length / wordDigits) * wordDigits
+  return uintWord(BigInt(digits.length / 2)) + digits.padEnd(padded, '0')
+}
+
+function wordsOf(data: Hex): string {
+  if (!isHex(data) || (data.length - 2) % wordDigits !== 0) throw new AbiMalformed('not whole words')
+  return data.slice(2).toLowerCase()
+}
+
+function oneWord(data: Hex): string {
+  const words = wordsOf(data)
+  if (words.length !== wordDigits) throw new AbiMalformed('not one word')
+  return words
+}
+
+function wordAt(words: string, index: number): string {
+  const word = words.slice(index * wordDigits, (index + 1) * wordDigits)
+  if (word.length !== wordDigits) throw new AbiMalformed('cut short')
+  return word
+}
+
+/** A length or an offset: anything above 2^32 cannot be one, so it never becomes an inexact number. */
+function smallUint(words: string, index: number): number {
+  const word = wordAt(words, index)
+  if (!word.startsWith(zeros.slice(0, 56))) throw new AbiMalformed('length or offset out of range')
+  return Number.parseInt(word, 16)
+}
+
+function readBool(words: string, index: number): boolean {
+  const value = smallUint(words, index)
+  if (value > 1) throw new AbiMalformed('not a bool')
+  return value === 1
+}
+
+function readBytes(words: string, index: number): { bytes: Hex; wordCount: number } {
+  const size = smallUint(words, index)
+  const from = (index + 1) * wordDigits
+  const padded = Math.ceil(size / 32)
+  if (from + padded * wordDigits > words.length) throw new AbiMalformed('bytes cut short')
+  return { bytes: `0x${words.slice(from, from + size * 2)}`, wordCount: 1 + padded }
+}

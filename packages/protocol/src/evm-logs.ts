@@ -1,0 +1,40 @@
+import { type Address, isAddress } from './address.ts'
+import { bytesToHex, type Hex, isHex } from './bytes.ts'
+import { keccak256 } from './hash.ts'
+import { utf8 } from './utf8.ts'
+
+/** First topics of the logs that a settlement leaves (EIP-3009 and ERC-20). */
+export const topics = {
+  authorizationUsed: bytesToHex(keccak256(utf8('AuthorizationUsed(address,bytes32)'))),
+  transfer: bytesToHex(keccak256(utf8('Transfer(address,address,uint256)'))),
+} as const
+
+/** A log as a node gives it. */
+export type RawLog = { readonly topics: readonly string[]; readonly data: string }
+
+/** The ERC-20 transfer that a log tells of, addresses in lower case; `undefined` for any other log. */
+export function decodeTransferLog(log: RawLog): { from: Address; to: Address; value: bigint } | undefined {
+  const [topic, from, to, more] = log.topics
+  if (topic !== topics.transfer || more !== undefined || !/^0x[0-9a-fA-F]{64}$/.test(log.data)) return undefined
+  const sender = addressOfTopic(from)
+  const recipient = addressOfTopic(to)
+  return sender === undefined || recipient === undefined
+    ? undefined
+    : { from: sender, to: recipient, value: BigInt(log.data) }
+}
+
+/** The EIP-3009 authorization that a log says was used, in lower case; `undefined` for any other log. */
+export function decodeAuthorizationUsedLog(log: RawLog): { authorizer: Address; nonce: Hex } | undefined {
+  const [topic, account, nonce, more] = log.topics
+  if (topic !== topics.authorizationUsed || more !== undefined || nonce === undefined) return undefined
+  const authorizer = addressOfTopic(account)
+  const lower = nonce.toLowerCase()
+  if (authorizer === undefined || lower.length !== 66 || !isHex(lower)) return undefined
+  return { authorizer, nonce: lower }
+}
+
+function addressOfTopic(topic: string | undefined): Address | undefined {
+  if (topic === undefined || topic.length !== 66 || !topic.startsWith(`0x${'0'.repeat(24)}`)) return undefined
+  const address = `0x${topic.slice(26).toLowerCase()}`
+  return isAddress(address) ? address : undefined
+}

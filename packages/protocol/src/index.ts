@@ -1,0 +1,136 @@
+export type { Address } from './address.ts'
+export { addressOfPublicKey, checksumAddress, isAddress, parseAddress, sameAddress, zeroAddress } from './address.ts'
+export { composeApiKey, parseApiKey } from './api-key.ts'
+export { decodeBase62, encodeBase62 } from './base62.ts'
+export {
+  decodeBase64,
+  decodeBase64Url,
+  decodeJsonBase64,
+  encodeBase64,
+  encodeBase64Url,
+  encodeJsonBase64,
+} from './base64.ts'
+export type { Hex } from './bytes.ts'
+export {
+  bytesToHex,
+  concatBytes,
+  equalBytes,
+  hexToBytes,
+  isHex,
+  readUint256,
+  uint256Max,
+  uint256ToBytes,
+  writeHex,
+  writeUint256,
+} from './bytes.ts'
+export type { EvmCaip2 } from './caip.ts'
+export { caip2OfChainId, chainIdOfCaip2, formatCaip10, parseCaip2, parseCaip10 } from './caip.ts'
+export { canonicalJson } from './canonical-json.ts'
+export type { Chain, Environment, Network, NetworkName, TokenInfo } from './chains.ts'
+export {
+  chains,
+  isChain,
+  networkByCaip2,
+  networkByName,
+  networkByX402V1Name,
+  networks,
+  resolveNetwork,
+  tokenByAddress,
+  tokenBySymbol,
+} from './chains.ts'
+export { crc32 } from './crc32.ts'
+export type { Eip712Domain, TransferAuthorization } from './eip712.ts'
+export {
+  domainSeparator,
+  transferWithAuthorizationDigest,
+  transferWithAuthorizationType,
+  typedDataDigest,
+} from './eip712.ts'
+export type { Call3, Call3Result, TransferSignature } from './evm-abi.ts'
+export {
+  AbiMalformed,
+  decodeAggregate3,
+  decodeBool,
+  decodeBytes32,
+  decodeRevertReason,
+  decodeString,
+  decodeUint256,
+  encodeAggregate3,
+  encodeAuthorizationState,
+  encodeBalanceOf,
+  encodeIsValidSignature,
+  encodeTransferWithAuthorization,
+  multicall3Address,
+  tokenReads,
+} from './evm-abi.ts'
+export type { RawLog } from './evm-logs.ts'
+export { decodeAuthorizationUsedLog, decodeTransferLog, topics } from './evm-logs.ts'
+export type { Keccak } from './hash.ts'
+export { keccak256, sha256 } from './hash.ts'
+export type { AmountFault } from './money.ts'
+export { formatAmount, parseAmount, parseRaw, priceInStablecoin } from './money.ts'
+export type {
+  ContractSignature,
+  EcdsaFault,
+  EcdsaSignature,
+  Eip6492Signature,
+  Recover,
+  SignatureFault,
+} from './signature.ts'
+export { parseEcdsa, parseSignature, recoverAddress, signatureBytesMax } from './signature.ts'
+export { encodeTypeId, parseTypeId, uuidV7 } from './typeid.ts'
+export { decodeUtf8, utf8 } from './utf8.ts'
+export type { AuthorizationCheck, AuthorizationVerdict, SignatureKind } from './x402/check-authorization.ts'
+export { checkAuthorization, settleMarginSeconds } from './x402/check-authorization.ts'
+export type { Expected, Offer } from './x402/exact-evm.ts'
+export {
+  expectedOf,
+  paymentRequiredV1,
+  paymentRequiredV2,
+  requirementsV1,
+  requirementsV2,
+  supportedResponse,
+} from './x402/exact-evm.ts'
+export {
+  decodePayment,
+  decodePaymentRequired,
+  decodePaymentResponse,
+  encodePayment,
+  encodePaymentRequired,
+  encodePaymentResponse,
+  headerLengthMax,
+  x402Headers,
+} from './x402/headers.ts'
+export type {
+  ExactEvmPayload,
+  FacilitatorRequest,
+  JsonObject,
+  MessageFault,
+  Parsed,
+  PaymentPayload,
+  PaymentPayloadV1,
+  PaymentPayloadV2,
+  PaymentRequiredV1,
+  PaymentRequiredV2,
+  PaymentRequirementsV1,
+  PaymentRequirementsV2,
+  ResourceInfo,
+  SettleResponse,
+  SupportedKind,
+  SupportedResponse,
+  VerifyResponse,
+  WireAuthorization,
+} from './x402/messages.ts'
+export {
+  parseFacilitatorRequest,
+  parsePaymentPayload,
+  parsePaymentRequiredV1,
+  parsePaymentRequiredV2,
+  parsePaymentRequirementsV1,
+  parsePaymentRequirementsV2,
+  parseSettleResponse,
+  parseSupportedResponse,
+  parseVerifyResponse,
+} from './x402/parse.ts'
+export type { Reason } from './x402/reasons.ts'
+export { isReason, reasonOfRevert, reasons } from './x402/reasons.ts'

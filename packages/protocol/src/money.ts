@@ -1,0 +1,56 @@
+import { uint256Max } from './bytes.ts'
+
+/** Why a text is not an amount of a token. */
+export type AmountFault = 'not-a-decimal' | 'negative' | 'too-many-digits' | 'too-large'
+
+const textLengthMax = 160
+const rawLengthMax = 78
+const decimalPattern = /^(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/
+
+/**
+ * Reads a decimal text as an amount in the token's smallest unit, exactly. Nothing is ever rounded: more digits after the point
+ * than the token has decimals is `too-many-digits`, also when they are zeros. No exponent, sign, leading zero, separator or
+ * white space; at most 2^256 - 1. Zero is an amount: whether it may be paid is for the caller to say.
+ */
+export function parseAmount(text: string, decimals: number): bigint | AmountFault {
+  if (text.length > textLengthMax) return 'not-a-decimal'
+  if (text.startsWith('-')) return decimalPattern.test(text.slice(1)) ? 'negative' : 'not-a-decimal'
+  if (!decimalPattern.test(text)) return 'not-a-decimal'
+  const point = text.indexOf('.')
+  const whole = point === -1 ? text : text.slice(0, point)
+  const fraction = point === -1 ? '' : text.slice(point + 1)
+  if (fraction.length > decimals) return 'too-many-digits'
+  const raw = BigInt(whole + fraction.padEnd(decimals, '0'))
+  return raw > uint256Max ? 'too-large' : raw
+}
+
+/**
+ * The one decimal text of an amount in the smallest unit: no zeros at its end, no point without digits behind it (`0.01`, `1`).
+ * A negative difference keeps its sign. `parseAmount` reads it back to the same number.
+ */
+export function formatAmount(raw: bigint, decimals: number): string {
+  if (raw < 0n) return `-${formatAmount(-raw, decimals)}`
+  const digits = raw.toString().padStart(decimals + 1, '0')
+  const whole = digits.slice(0, digits.length - decimals)
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
+  return fraction === '' ? whole : `${whole}.${fraction}`
+}
+
+/** Reads an amount that is already in the smallest unit: decimal digits, no leading zero, at most 2^256 - 1. */
+export function parseRaw(text: string): bigint | AmountFault {
+  if (text.length > textLengthMax) return 'not-a-decimal'
+  if (/^-[0-9]+$/.test(text)) return 'negative'
+  if (!/^(?:0|[1-9][0-9]*)$/.test(text)) return 'not-a-decimal'
+  if (text.length > rawLengthMax) return 'too-large'
+  const raw = BigInt(text)
+  return raw > uint256Max ? 'too-large' : raw
+}
+
+/**
+ * What a price in US dollars costs in a dollar stablecoin, at one to one, in the token's smallest unit. Rounding rule: none. A
+ * price finer than the token can express is refused (`too-many-digits`), because either rounding would charge another price
+ * than the one that was shown.
+ */
+export function priceInStablecoin(priceUsd: string, token: { readonly decimals: number }): bigint | AmountFault {
+  return parseAmount(priceUsd, token.decimals)
+}

@@ -1,0 +1,187 @@
+import type { Address } from './address.ts'
+import type { Network, TokenInfo } from './chains.ts'
+
+const ether = { symbol: 'ETH', decimals: 18 }
+const pol = { symbol: 'POL', decimals: 18 }
+
+/** Circle's FiatToken 2.x. The domain's name is "USD Coin" or "USDC", by chain; the version is "2" everywhere. */
+function usdc(address: Address, domainName: 'USD Coin' | 'USDC'): TokenInfo {
+  const eip712 = { name: domainName, version: '2' }
+  return { symbol: 'USDC', name: 'USD Coin', address, decimals: 6, eip3009: true, eip712 }
+}
+
+/** Tether without EIP-3009: it can be held, counted and sent, but not paid with by a signature. */
+function usdt(address: Address): TokenInfo {
+  return { symbol: 'USDT', name: 'Tether USD', address, decimals: 6, eip3009: false, eip712: null }
+}
+
+/** A TIP-20 token of Tempo: an ERC-20 with memos, without EIP-3009. */
+function tip20(symbol: string, name: string, address: Address): TokenInfo {
+  return { symbol, name, address, decimals: 6, eip3009: false, eip712: null }
+}
+
+const pathUsd = tip20('pathUSD', 'pathUSD', '0x20C0000000000000000000000000000000000000')
+
+/**
+ * Every network that the service can reach. Confirmation depths are for payments of small amounts: single-sequencer rollups have
+ * reorganised only when a sequencer failed over, which a few seconds of blocks outlive; Ethereum's head has reorganised by a block or two
+ * since the merge; Tempo is final at once; testnets hold nothing of value, so their depth is the shortest.
+ * Sources: @x402/evm 2.27.0 (v1 names, USDC addresses and domains), Circle's and Tether's published addresses, Tempo's documentation.
+ */
+export const networks: readonly Network[] = [
+  {
+    name: 'base',
+    chainId: 8453,
+    caip2: 'eip155:8453',
+    x402V1Name: 'base',
+    isTestnet: false,
+    nativeCoin: ether,
+    blockTimeMs: 2_000,
+    confirmationDepth: 5,
+    settlesEip3009: true,
+    tokens: [usdc('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 'USD Coin')],
+  },
+  {
+    name: 'ethereum',
+    chainId: 1,
+    caip2: 'eip155:1',
+    x402V1Name: 'ethereum',
+    isTestnet: false,
+    nativeCoin: ether,
+    blockTimeMs: 12_000,
+    confirmationDepth: 3,
+    settlesEip3009: true,
+    tokens: [
+      usdc('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 'USD Coin'),
+      usdt('0xdAC17F958D2ee523a2206206994597C13D831ec7'),
+    ],
+  },
+  {
+    name: 'optimism',
+    chainId: 10,
+    caip2: 'eip155:10',
+    x402V1Name: null,
+    isTestnet: false,
+    nativeCoin: ether,
+    blockTimeMs: 2_000,
+    confirmationDepth: 5,
+    settlesEip3009: true,
+    tokens: [
+      usdc('0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85', 'USD Coin'),
+      usdt('0x94b008aA00579c1307B0EF2c499aD98a8ce58e58'),
+    ],
+  },
+  {
+    name: 'arbitrum',
+    chainId: 42161,
+    caip2: 'eip155:42161',
+    x402V1Name: null,
+    isTestnet: false,
+    nativeCoin: ether,
+    blockTimeMs: 250,
+    confirmationDepth: 20,
+    settlesEip3009: true,
+    tokens: [usdc('0xaf88d065e77c8cC2239327C5EDb3A432268e5831', 'USD Coin')],
+  },
+  {
+    name: 'polygon',
+    chainId: 137,
+    caip2: 'eip155:137',
+    x402V1Name: 'polygon',
+    isTestnet: false,
+    nativeCoin: pol,
+    blockTimeMs: 2_000,
+    confirmationDepth: 10,
+    settlesEip3009: true,
+    tokens: [usdc('0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359', 'USD Coin')],
+  },
+  {
+    name: 'tempo',
+    chainId: 4217,
+    caip2: 'eip155:4217',
+    x402V1Name: null,
+    isTestnet: false,
+    nativeCoin: null,
+    blockTimeMs: 600,
+    confirmationDepth: 1,
+    settlesEip3009: false,
+    tokens: [tip20('USDC_E', 'Bridged USDC', '0x20C000000000000000000000b9537d11c60E8b50'), pathUsd],
+  },
+  {
+    name: 'base-sepolia',
+    chainId: 84532,
+    caip2: 'eip155:84532',
+    x402V1Name: 'base-sepolia',
+    isTestnet: true,
+    nativeCoin: ether,
+    blockTimeMs: 2_000,
+    confirmationDepth: 1,
+    settlesEip3009: true,
+    tokens: [usdc('0x036CbD53842c5426634e7929541eC2318f3dCF7e', 'USDC')],
+  },
+  {
+    name: 'eth-sepolia',
+    chainId: 11155111,
+    caip2: 'eip155:11155111',
+    x402V1Name: 'sepolia',
+    isTestnet: true,
+    nativeCoin: ether,
+    blockTimeMs: 12_000,
+    confirmationDepth: 1,
+    settlesEip3009: true,
+    tokens: [usdc('0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238', 'USDC')],
+  },
+  {
+    name: 'tempo-moderato',
+    chainId: 42431,
+    caip2: 'eip155:42431',
+    x402V1Name: null,
+    isTestnet: true,
+    nativeCoin: null,
+    blockTimeMs: 600,
+    confirmationDepth: 1,
+    settlesEip3009: false,
+    tokens: [
+      pathUsd,
+      tip20('AlphaUSD', 'AlphaUSD', '0x20C0000000000000000000000000000000000001'),
+      tip20('BetaUSD', 'BetaUSD', '0x20C0000000000000000000000000000000000002'),
+      tip20('ThetaUSD', 'ThetaUSD', '0x20C0000000000000000000000000000000000003'),
+    ],
+  },
+  {
+    name: 'optimism-sepolia',
+    chainId: 11155420,
+    caip2: 'eip155:11155420',
+    x402V1Name: null,
+    isTestnet: true,
+    nativeCoin: ether,
+    blockTimeMs: 2_000,
+    confirmationDepth: 1,
+    settlesEip3009: true,
+    tokens: [usdc('0x5fd84259d66Cd46123540766Be93DFE6D43130D7', 'USDC')],
+  },
+  {
+    name: 'arbitrum-sepolia',
+    chainId: 421614,
+    caip2: 'eip155:421614',
+    x402V1Name: null,
+    isTestnet: true,
+    nativeCoin: ether,
+    blockTimeMs: 250,
+    confirmationDepth: 1,
+    settlesEip3009: true,
+    tokens: [usdc('0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d', 'USD Coin')],
+  },
+  {
+    name: 'polygon-amoy',
+    chainId: 80002,
+    caip2: 'eip155:80002',
+    x402V1Name: 'polygon-amoy',
+    isTestnet: true,
+    nativeCoin: pol,
+    blockTimeMs: 2_000,
+    confirmationDepth: 1,
+    settlesEip3009: true,
+    tokens: [usdc('0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582', 'USDC')],
+  },
+]

@@ -1,0 +1,129 @@
+import { type Address, addressOfPublicKey, isAddress } from './address.ts'
+import { bytesToHex, type Hex, hexToBytes, isHex, readUint256 } from './bytes.ts'
+import type { Keccak } from './hash.ts'
+
+/**
+ * Public key recovery on secp256k1, brought by the caller: native on a server, JavaScript in a browser. Takes a 32-byte hash,
+ * `r` and `s` in 64 bytes and the parity of R's y; answers the 65 bytes of the uncompressed key, or `undefined` when there is none.
+ */
+export type Recover = (hash: Uint8Array, signature64: Uint8Array, recovery: 0 | 1) => Uint8Array | undefined
+
+/** An ECDSA signature over secp256k1, as Ethereum writes it in 65 bytes. */
+export type EcdsaSignature = {
+  readonly kind: 'ecdsa'
+  readonly r: Hex
+  readonly s: Hex
+  readonly v: 27 | 28
+  readonly yParity: 0 | 1
+  /** `r` and `s` in 64 bytes, as `Recover` takes them. */
+  readonly compact: Uint8Array
+}
+
+/** Bytes that only the payer's contract can judge (EIP-1271). */
+export type ContractSignature = { readonly kind: 'contract'; readonly signature: Hex }
+
+/** A signature of an account that need not exist yet, with the call that creates it (EIP-6492). */
+export type Eip6492Signature = {
+  readonly kind: 'eip6492'
+  readonly factory: Address
+  readonly factoryCalldata: Hex
+  readonly inner: Hex
+}
+
+/** Why a text is no signature at all. */
+export type SignatureFault = 'not-hex' | 'too-long' | 'bad-eip6492'
+
+/** Why 65 bytes are no signature of an ordinary account; a contract might still take them. */
+export type EcdsaFault = 'bad-v' | 'high-s' | 'out-of-range'
+
+/** The longest signature that is looked at, in bytes; passkey wallets with their wrapper need about 2,000. */
+export const signatureBytesMax = 8_192
+
+const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+const halfOrder = order >> 1n
+const magic = '6492'.repeat(16)
+const wordDigits = 64
+
+/**
+ * Tells apart the three ways in which a payer can sign: 65 bytes (`ecdsa`, or `contract` with the fault that rules an ordinary
+ * account out), an EIP-6492 wrapper, and any other bytes (`contract`). The wrapper is text from a stranger: its offsets and
+ * lengths must stay inside it. A wrapper that names no factory is a contract's signature, as the reference implementation has it.
+ * Source: EIP-2 (low s), EIP-1271, EIP-6492 "Signature structure".
+ */
+export function parseSignature(
+  text: string,
+): EcdsaSignature | (ContractSignature & { readonly fault?: EcdsaFault }) | Eip6492Signature | SignatureFault {
+  if (text.length > 2 + signatureBytesMax * 2) return 'too-long'
+  if (!isHex(text)) return 'not-hex'
+  if (text.length === 132) {
+    const parsed = parseEcdsa(hexToBytes(text))
+    return typeof parsed === 'string' ? { kind: 'contract', signature: text, fault: parsed } : parsed
+  }
+  if (!text.endsWith(magic) || text.length < 2 + wordDigits) return { kind: 'contract', signature: text }
+  return parseWrapper(text)
+}
+
+/**
+ * Reads 65 bytes `r ‖ s ‖ v` by the rules of an ordinary account: v is 27, 28, 0 or 1; r and s are 1 to n - 1; s is at most n / 2,
+ * or a stranger could turn one signature into a second one that is as good.
+ */
+export function parseEcdsa(bytes: Uint8Array): EcdsaSignature | EcdsaFault {
+  if (bytes.length !== 65) return 'out-of-range'
+  const yParity = parityOf(bytes[64])
+  if (yParity === undefined) return 'bad-v'
+  const r = readUint256(bytes, 0)
+  const s = readUint256(bytes, 32)
+  if (r === 0n || r >= order || s === 0n || s >= order) return 'out-of-range'
+  if (s > halfOrder) return 'high-s'
+  return {
+    kind: 'ecdsa',
+    r: bytesToHex(bytes.subarray(0, 32)),
+    s: bytesToHex(bytes.subarray(32, 64)),
+    v: yParity === 0 ? 27 : 28,
+    yParity,
+    compact: bytes.slice(0, 64),
+  }
+}
+
+/** The account, in lower case, whose key made an ECDSA signature of this hash; `undefined` when no key could have. */
+export function recoverAddress(
+  recover: Recover,
+  keccak: Keccak,
+  hash: Uint8Array,
+  signature: Pick<EcdsaSignature, 'compact' | 'yParity'>,
+): Address | undefined {
+  const publicKey = recover(hash, signature.compact, signature.yParity)
+  return publicKey === undefined ? undefined : addressOfPublicKey(publicKey, keccak)
+}
+
+function parityOf(v: number | undefined): 0 | 1 | undefined {
+  if (v === 0 || v === 27) return 0
+  if (v === 1 || v === 28) return 1
+  return undefined
+}
+
+/** `abi.encode(address factory, bytes factoryCalldata, bytes signature)` and the magic word behind it. */
+function parseWrapper(text: Hex): Eip6492Signature | ContractSignature | SignatureFault {
+  const words = text.slice(2, -wordDigits)
+  const factory = `0x${words.slice(24, wordDigits)}`
+  const factoryCalldata = readBytes(words, 1)
+  const inner = readBytes(words, 2)
+  if (!isAddress(factory) || !words.startsWith('0'.repeat(24))) return 'bad-eip6492'
+  if (factoryCalldata === undefined || inner === undefined) return 'bad-eip6492'
+  if (/^0x0{40}$/.test(factory)) return { kind: 'contract', signature: text }
+  return { kind: 'eip6492', factory, factoryCalldata, inner }
+}
+
+function readBytes(words: string, headIndex: number): Hex | undefined {
+  const offset = readSize(words, headIndex * wordDigits)
+  if (offset === undefined || offset < 96) return undefined
+  const size = readSize(words, offset * 2)
+  const from = offset * 2 + wordDigits
+  if (size === undefined || from + size * 2 > words.length) return undefined
+  return `0x${words.slice(from, from + size * 2)}`
+}
+
+function readSize(words: string, at: number): number | undefined {
+  const word = words.slice(at, at + wordDigits)
+  return word.length === wordDigits && word.startsWith('0'.repeat(56)) ? Number.parseInt(word, 16) : undefined
+}

@@ -1,0 +1,70 @@
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const prefixPattern = /^[a-z](?:[a-z_]{0,61}[a-z])?$/
+const suffixPattern = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
+const suffixLength = 26
+
+/**
+ * A TypeID: the prefix, `_`, and 16 bytes (a UUID) in 26 letters of Crockford's base32 in lower case, so that ids sort as their
+ * bytes do. An empty prefix has no `_`. Throws a `RangeError` for a prefix or a length that the specification does not allow.
+ * Source: TypeID specification 0.3.0.
+ */
+export function encodeTypeId(prefix: string, bytes: Uint8Array): string {
+  if (bytes.length !== 16) throw new RangeError('a TypeID holds 16 bytes')
+  if (prefix !== '' && !prefixPattern.test(prefix)) throw new RangeError('not a TypeID prefix')
+  return prefix === '' ? encodeSuffix(bytes) : `${prefix}_${encodeSuffix(bytes)}`
+}
+
+/** The prefix and the 16 bytes of a TypeID; `undefined` for any text that `encodeTypeId` would not write. */
+export function parseTypeId(text: string): { prefix: string; bytes: Uint8Array } | undefined {
+  const suffix = text.slice(-suffixLength)
+  if (!suffixPattern.test(suffix)) return undefined
+  const head = text.slice(0, -suffixLength)
+  if (head === '') return { prefix: '', bytes: decodeSuffix(suffix) }
+  const prefix = head.slice(0, -1)
+  return head.endsWith('_') && prefixPattern.test(prefix) ? { prefix, bytes: decodeSuffix(suffix) } : undefined
+}
+
+/**
+ * The 16 bytes of a UUIDv7: 48 bits of Unix milliseconds, then the caller's randomness (74 bits of its 10 bytes are used).
+ * Source: RFC 9562 section 5.7.
+ */
+export function uuidV7(unixMs: number, random10: Uint8Array): Uint8Array {
+  if (random10.length !== 10) throw new RangeError('a UUIDv7 needs 10 random bytes')
+  if (!Number.isInteger(unixMs) || unixMs < 0 || unixMs >= 2 ** 48) throw new RangeError('not a time for a UUIDv7')
+  const bytes = new Uint8Array(16)
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(unixMs) << 16n)
+  bytes.set(random10, 6)
+  bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f)
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return bytes
+}
+
+function encodeSuffix(bytes: Uint8Array): string {
+  let text = ''
+  let bits = 0
+  let held = 2
+  for (const byte of bytes) {
+    bits = (bits << 8) | byte
+    held += 8
+    for (; held >= 5; held -= 5) text += alphabet[(bits >>> (held - 5)) & 31]
+    bits &= (1 << held) - 1
+  }
+  return text
+}
+
+function decodeSuffix(suffix: string): Uint8Array {
+  const bytes = new Uint8Array(16)
+  let bits = 0
+  let held = -2
+  let at = 0
+  for (const letter of suffix) {
+    bits = (bits << 5) | alphabet.indexOf(letter)
+    held += 5
+    if (held >= 8) {
+      held -= 8
+      bytes[at++] = (bits >>> held) & 0xff
+      bits &= (1 << held) - 1
+    }
+  }
+  return bytes
+}

@@ -1,0 +1,16 @@
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The UTF-8 bytes of a text; an unpaired surrogate becomes U+FFFD. */
+export function utf8(text: string): Uint8Array {
+  return encoder.encode(text)
+}
+
+/** The text that the bytes are in UTF-8; `undefined` where they are not UTF-8, instead of replacement characters. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,159 @@
+import { type Address, checksumAddress, sameAddress } from '../address.ts'
+import { type Hex, hexToBytes, isHex } from '../bytes.ts'
+import { type TransferAuthorization, transferWithAuthorizationDigest } from '../eip712.ts'
+import type { TransferSignature } from '../evm-abi.ts'
+import type { Keccak } from '../hash.ts'
+import { parseSignature, type Recover, recoverAddress } from '../signature.ts'
+import { type Expected, whyNotDomain } from './exact-evm.ts'
+import type { PaymentPayload, WireAuthorization } from './messages.ts'
+import type { Reason } from './reasons.ts'
+
+/** A payment, what it must be, the time, and the primitives to judge it with. */
+export type AuthorizationCheck = {
+  readonly payload: PaymentPayload
+  readonly expected: Expected
+  readonly nowSeconds: number
+  readonly recover: Recover
+  readonly keccak: Keccak
+  /** `domainSeparator` of the expected token on the expected network. */
+  readonly domainSeparator: Uint8Array
+}
+
+/**
+ * How far the payer's consent is proven. `eoa`: recovered here, and final unless the account has code. The others need the chain:
+ * `contract` and `eip6492` by their form, `unproven` for 65 bytes that recover to somebody else, which an ordinary account
+ * cannot have signed and a contract account still may have.
+ */
+export type SignatureKind = 'eoa' | 'contract' | 'eip6492' | 'unproven'
+
+/** What can be said of a payment without the chain. */
+export type AuthorizationVerdict =
+  | {
+      readonly ok: true
+      /** EIP-55 checksummed. */
+      readonly payer: Address
+      /** Addresses checksummed, nonce in lower case: fit for a unique key. */
+      readonly authorization: TransferAuthorization
+      readonly signatureKind: SignatureKind
+      /** What `encodeTransferWithAuthorization` takes; for `eip6492` the inner signature. */
+      readonly signature: TransferSignature
+      /** The call that creates the payer's account, for `eip6492`. */
+      readonly deployment: { readonly factory: Address; readonly factoryCalldata: Hex } | undefined
+      readonly digest: Uint8Array
+    }
+  | { readonly ok: false; readonly reason: Reason; readonly payer: Address }
+
+/** Seconds that a payment must still be valid for, so that it reaches a block in time. */
+export const settleMarginSeconds = 6
+
+type Proof = {
+  readonly signatureKind: SignatureKind
+  readonly signature: TransferSignature
+  readonly deployment?: { readonly factory: Address; readonly factoryCalldata: Hex }
+}
+
+/**
+ * Judges an EIP-3009 payment by everything that needs no chain, and names the first fault in the order of the reference
+ * implementation: scheme, domain, network, signature, recipient, validBefore, validAfter, value. What version 2 says that it
+ * accepted must be what was asked for, or a payer could pay the price of something else. Version 2 and its facilitators want
+ * exactly the amount, version 1 at least that. A verdict `ok` of another kind than `eoa` is not a proof yet.
+ * Source: @x402/evm 2.27.0 `exact/facilitator/eip3009.ts` and `exact/v1/facilitator/scheme.ts`; x402 1.2.0 for version 1's amount.
+ */
+export function checkAuthorization(check: AuthorizationCheck): AuthorizationVerdict {
+  const { payload, expected, keccak } = check
+  const wire = payload.payload.authorization
+  const payer = checksumAddress(wire.from, keccak)
+  const mismatch = whyNotOffered(payload, expected)
+  if (mismatch !== undefined) return { ok: false, reason: mismatch, payer }
+
+  const authorization = authorizationOf(wire, payer, expected)
+  const digest = transferWithAuthorizationDigest(check.domainSeparator, authorization, keccak)
+  const proof = proveSignature(check, digest, payer)
+  if (proof === undefined) return { ok: false, reason: 'invalid_exact_evm_signature', payer }
+
+  const refusal = whyNotPayable(payload, authorization, check)
+  if (refusal !== undefined) return { ok: false, reason: refusal, payer }
+  return { ok: true, payer, authorization, digest, deployment: undefined, ...proof }
+}
+
+/** Why the payment answers another question than the one that was asked, before anything is hashed. */
+function whyNotOffered(payload: PaymentPayload, expected: Expected): Reason | undefined {
+  const { network, token } = expected
+  if (payload.x402Version === 1) {
+    if (payload.scheme !== 'exact') return 'invalid_exact_evm_scheme'
+    if (payload.network !== network.x402V1Name) return 'invalid_exact_evm_network_mismatch'
+    return token.eip3009 ? undefined : 'invalid_exact_evm_eip3009_not_supported'
+  }
+  const { accepted } = payload
+  if (accepted.scheme !== 'exact') return 'invalid_exact_evm_scheme'
+  const missing = whyNotDomain(accepted.extra, undefined)
+  if (missing !== undefined) return missing
+  if (accepted.network !== network.caip2) return 'invalid_exact_evm_network_mismatch'
+  if (!sameAddress(accepted.asset, token.address)) return 'invalid_payment_requirements'
+  if (expected.maxTimeoutSeconds !== undefined && accepted.maxTimeoutSeconds !== expected.maxTimeoutSeconds) {
+    return 'invalid_payment_requirements'
+  }
+  return whyNotDomain(accepted.extra, token)
+}
+
+/** Why what was signed does not pay for what was asked. */
+function whyNotPayable(
+  payload: PaymentPayload,
+  authorization: TransferAuthorization,
+  { expected, nowSeconds }: AuthorizationCheck,
+): Reason | undefined {
+  const { payTo, rawAmount } = expected
+  const accepted = payload.x402Version === 2 ? payload.accepted : undefined
+  if (!sameAddress(authorization.to, payTo)) return 'invalid_exact_evm_recipient_mismatch'
+  if (accepted !== undefined && !sameAddress(accepted.payTo, payTo)) return 'invalid_exact_evm_recipient_mismatch'
+  const now = BigInt(Math.floor(nowSeconds))
+  if (authorization.validBefore < now + BigInt(settleMarginSeconds)) {
+    return 'invalid_exact_evm_payload_authorization_valid_before'
+  }
+  if (authorization.validAfter > now) return 'invalid_exact_evm_payload_authorization_valid_after'
+  if (accepted === undefined) {
+    return authorization.value < rawAmount ? 'invalid_exact_evm_authorization_value' : undefined
+  }
+  const pays = authorization.value === rawAmount && accepted.amount === rawAmount.toString()
+  return pays ? undefined : 'invalid_exact_evm_payload_authorization_value_mismatch'
+}
+
+/** How far the signature proves the payer's consent; `undefined` when nothing on any chain could make it one. */
+function proveSignature(check: AuthorizationCheck, digest: Uint8Array, payer: Address): Proof | undefined {
+  const text = check.payload.payload.signature
+  const parsed = parseSignature(text)
+  if (typeof parsed === 'string') return undefined
+  if (parsed.kind === 'eip6492') {
+    const { factory, factoryCalldata, inner } = parsed
+    const deployment = { factory: checksumAddress(factory, check.keccak), factoryCalldata }
+    return { signatureKind: 'eip6492', signature: { kind: 'bytes', signature: inner }, deployment }
+  }
+  if (parsed.kind === 'ecdsa') {
+    const signer = recoverAddress(check.recover, check.keccak, digest, parsed)
+    if (signer === payer.toLowerCase()) return { signatureKind: 'eoa', signature: parsed }
+    return isHex(text) ? { signatureKind: 'unproven', signature: { kind: 'bytes', signature: text } } : undefined
+  }
+  if (parsed.fault === 'high-s' && isMirrored(check, digest, payer)) return undefined
+  const signatureKind = parsed.fault === undefined ? 'contract' : 'unproven'
+  return { signatureKind, signature: { kind: 'bytes', signature: parsed.signature } }
+}
+
+/** Whether a signature with a high s is the payer's own, turned over by somebody: no token takes it. */
+function isMirrored(check: AuthorizationCheck, digest: Uint8Array, payer: Address): boolean {
+  const bytes = hexToBytes(check.payload.payload.signature)
+  const yParity = (bytes[64] ?? 0) % 27 === 0 ? 0 : 1
+  const signer = recoverAddress(check.recover, check.keccak, digest, { compact: bytes.slice(0, 64), yParity })
+  return signer === payer.toLowerCase()
+}
+
+function authorizationOf(wire: WireAuthorization, payer: Address, expected: Expected): TransferAuthorization {
+  const nonce = wire.nonce.toLowerCase()
+  return {
+    from: payer,
+    to: sameAddress(wire.to, expected.payTo) ? expected.payTo : wire.to,
+    value: BigInt(wire.value),
+    validAfter: BigInt(wire.validAfter),
+    validBefore: BigInt(wire.validBefore),
+    nonce: isHex(nonce) ? nonce : wire.nonce,
+  }
+}

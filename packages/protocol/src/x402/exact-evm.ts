@@ -1,0 +1,139 @@
+import type { Address } from '../address.ts'
+import { parseAddress } from '../address.ts'
+import { type Network, networkByCaip2, networkByX402V1Name, type TokenInfo, tokenByAddress } from '../chains.ts'
+import { parseRaw } from '../money.ts'
+import type {
+  JsonObject,
+  PaymentRequiredV1,
+  PaymentRequiredV2,
+  PaymentRequirementsV1,
+  PaymentRequirementsV2,
+  ResourceInfo,
+  SupportedResponse,
+} from './messages.ts'
+import type { Reason } from './reasons.ts'
+
+/** What a payment must be: so much of one token on one network to one account. `rawAmount` is in the token's smallest unit. */
+export type Expected = {
+  readonly network: Network
+  readonly token: TokenInfo
+  readonly rawAmount: bigint
+  readonly payTo: Address
+  /** When given, version 2 must have accepted this very number. */
+  readonly maxTimeoutSeconds?: number | undefined
+}
+
+/** One way to pay that a challenge offers. */
+export type Offer = Expected & {
+  readonly resource: string
+  readonly description: string
+  readonly mimeType: string
+  readonly maxTimeoutSeconds: number
+}
+
+/** The networks that the last version 1 SDK (x402 1.2.0) can read; it throws at a whole challenge that names another one. */
+const v1SdkNetworks: ReadonlySet<string> = new Set(['base', 'base-sepolia', 'polygon', 'polygon-amoy'])
+
+/** An offer as version 2 states it. Throws a `RangeError` for a token that cannot be paid by a signature. */
+export function requirementsV2(offer: Offer): PaymentRequirementsV2 {
+  return {
+    scheme: 'exact',
+    network: offer.network.caip2,
+    amount: offer.rawAmount.toString(),
+    asset: offer.token.address,
+    payTo: offer.payTo,
+    maxTimeoutSeconds: offer.maxTimeoutSeconds,
+    extra: domainExtra(offer.token),
+  }
+}
+
+/** An offer as version 1 states it; `undefined` where version 1 has no name for the network. Throws as `requirementsV2` does. */
+export function requirementsV1(offer: Offer): PaymentRequirementsV1 | undefined {
+  if (offer.network.x402V1Name === null) return undefined
+  return {
+    scheme: 'exact',
+    network: offer.network.x402V1Name,
+    maxAmountRequired: offer.rawAmount.toString(),
+    resource: offer.resource,
+    description: offer.description,
+    mimeType: offer.mimeType,
+    payTo: offer.payTo,
+    maxTimeoutSeconds: offer.maxTimeoutSeconds,
+    asset: offer.token.address,
+    extra: domainExtra(offer.token),
+  }
+}
+
+/** The challenge of version 2. */
+export function paymentRequiredV2(challenge: {
+  readonly offers: readonly Offer[]
+  readonly resource: ResourceInfo
+  readonly error?: string
+}): PaymentRequiredV2 {
+  return {
+    x402Version: 2,
+    error: challenge.error,
+    resource: challenge.resource,
+    accepts: challenge.offers.map(requirementsV2),
+  }
+}
+
+/**
+ * The challenge of version 1, or `undefined` when version 1 has a name for none of the networks. Networks that the old SDK
+ * cannot read are left out as long as one that it can read remains: it gives up on the whole list otherwise.
+ */
+export function paymentRequiredV1(challenge: {
+  readonly offers: readonly Offer[]
+  readonly error?: string
+}): PaymentRequiredV1 | undefined {
+  const named = challenge.offers.flatMap((offer) => requirementsV1(offer) ?? [])
+  const readable = named.filter((requirements) => v1SdkNetworks.has(requirements.network))
+  const accepts = readable.length > 0 ? readable : named
+  return accepts.length === 0 ? undefined : { x402Version: 1, error: challenge.error, accepts }
+}
+
+/** What a facilitator says that it can do: scheme `exact` on these networks, in both versions, sent by these accounts. */
+export function supportedResponse(networks: readonly Network[], signers: readonly Address[]): SupportedResponse {
+  const paying = networks.filter((network) => network.settlesEip3009)
+  const v2 = paying.map(({ caip2 }) => ({ x402Version: 2, scheme: 'exact', network: caip2 }))
+  const v1 = paying.flatMap(({ x402V1Name }) =>
+    x402V1Name === null ? [] : [{ x402Version: 1, scheme: 'exact', network: x402V1Name }],
+  )
+  return { kinds: [...v2, ...v1], extensions: [], signers: { 'eip155:*': signers } }
+}
+
+/**
+ * What requirements that somebody else wrote ask for, in our terms, or the reason why it cannot be served here. Of the tokens,
+ * only those of the registry are known: any other contract could answer what it likes.
+ */
+export function expectedOf(requirements: PaymentRequirementsV1 | PaymentRequirementsV2): Expected | Reason {
+  if (requirements.scheme !== 'exact') return 'invalid_exact_evm_scheme'
+  const isV2 = 'amount' in requirements
+  const network = isV2 ? networkByCaip2(requirements.network) : networkByX402V1Name(requirements.network)
+  const domain = whyNotDomain(requirements.extra, undefined)
+  if (domain !== undefined) return domain
+  if (network === undefined) return 'invalid_network'
+  const token = tokenByAddress(network, requirements.asset)
+  const payTo = parseAddress(requirements.payTo)
+  const rawAmount = parseRaw(isV2 ? requirements.amount : requirements.maxAmountRequired)
+  if (token === undefined || payTo === undefined || typeof rawAmount !== 'bigint') return 'invalid_payment_requirements'
+  return whyNotDomain(requirements.extra, token) ?? { network, token, rawAmount, payTo }
+}
+
+/**
+ * Why the EIP-712 domain in `extra` cannot be the token's, or `undefined` when it can. Without a token, only whether there is one.
+ */
+export function whyNotDomain(extra: JsonObject | undefined, token: TokenInfo | undefined): Reason | undefined {
+  if (typeof extra?.name !== 'string' || extra.name === '') return 'invalid_exact_evm_missing_eip712_domain'
+  if (typeof extra.version !== 'string' || extra.version === '') return 'invalid_exact_evm_missing_eip712_domain'
+  if (token === undefined) return undefined
+  if (!token.eip3009 || token.eip712 === null) return 'invalid_exact_evm_eip3009_not_supported'
+  if (extra.name !== token.eip712.name) return 'invalid_exact_evm_token_name_mismatch'
+  if (extra.version !== token.eip712.version) return 'invalid_exact_evm_token_version_mismatch'
+  return undefined
+}
+
+function domainExtra(token: TokenInfo): JsonObject {
+  if (!token.eip3009 || token.eip712 === null) throw new RangeError(`${token.symbol} cannot be paid by a signature`)
+  return { name: token.eip712.name, version: token.eip712.version }
+}

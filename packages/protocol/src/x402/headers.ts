@@ -1,0 +1,73 @@
+import { decodeJsonBase64, encodeJsonBase64 } from '../base64.ts'
+import type { Parsed, PaymentPayload, PaymentRequiredV2, SettleResponse } from './messages.ts'
+import { parsePaymentPayload, parsePaymentRequiredV2, parseSettleResponse } from './parse.ts'
+import type { Reason } from './reasons.ts'
+
+/**
+ * The names of the headers; HTTP does not look at their case. `payment` and `paymentResponse` are version 2's, the others
+ * version 1's, whose challenge is a body and no header.
+ * Source: x402 `specs/transports-v2/http.md` and `specs/transports-v1/http.md`.
+ */
+export const x402Headers = {
+  paymentRequired: 'PAYMENT-REQUIRED',
+  payment: 'PAYMENT-SIGNATURE',
+  paymentResponse: 'PAYMENT-RESPONSE',
+  paymentV1: 'X-PAYMENT',
+  paymentResponseV1: 'X-PAYMENT-RESPONSE',
+} as const
+
+/** The longest header value that is decoded, in characters. */
+export const headerLengthMax = 16_384
+
+/** The value of `PAYMENT-REQUIRED`. */
+export function encodePaymentRequired(required: PaymentRequiredV2): string {
+  return encodeJsonBase64(required)
+}
+
+/** Reads a `PAYMENT-REQUIRED`. */
+export function decodePaymentRequired(header: string): Parsed<PaymentRequiredV2> {
+  return decode(header, 'invalid_payment_requirements', parsePaymentRequiredV2)
+}
+
+/** The value of `PAYMENT-SIGNATURE` for a payment of version 2, of `X-PAYMENT` for one of version 1. */
+export function encodePayment(payment: PaymentPayload): string {
+  return encodeJsonBase64(payment)
+}
+
+/**
+ * Reads a payment from either header; the message itself says its version. A value above 16 KB, broken base64, broken UTF-8 or
+ * broken JSON is `invalid_payload`, like a message that lacks something.
+ */
+export function decodePayment(header: string): Parsed<PaymentPayload> {
+  return decode(header, 'invalid_payload', parsePaymentPayload)
+}
+
+/**
+ * The value of `PAYMENT-RESPONSE` and `X-PAYMENT-RESPONSE`. It goes to the buyer, so only the protocol's members are written,
+ * whatever else the object holds.
+ */
+export function encodePaymentResponse(response: SettleResponse): string {
+  const { success, errorReason, errorMessage, payer, transaction, network, amount, extensions, extra } = response
+  return encodeJsonBase64({
+    success,
+    errorReason,
+    errorMessage,
+    payer,
+    transaction,
+    network,
+    amount,
+    extensions,
+    extra,
+  })
+}
+
+/** Reads a `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`. */
+export function decodePaymentResponse(header: string): Parsed<SettleResponse> {
+  return decode(header, 'unexpected_settle_error', parseSettleResponse)
+}
+
+function decode<T>(header: string, reason: Reason, parse: (value: unknown) => Parsed<T>): Parsed<T> {
+  const value = header.length > headerLengthMax ? undefined : decodeJsonBase64(header)
+  if (value !== undefined) return parse(value)
+  return { ok: false, fault: { reason, path: '', message: 'must be base64 of JSON, at most 16 KB' } }
+}

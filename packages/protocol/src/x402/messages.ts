@@ -1,0 +1,148 @@
+import type { Address } from '../address.ts'
+import type { Hex } from '../bytes.ts'
+import type { Reason } from './reasons.ts'
+
+/** A JSON object whose members nobody has looked at yet. */
+export type JsonObject = { readonly [member: string]: unknown }
+
+/** Why a message is not one: the protocol's reason, where (JSON Pointer), and a sentence without any of the sender's text. */
+export type MessageFault = { readonly reason: Reason; readonly path: string; readonly message: string }
+
+/** What a parser answers; it never throws, whatever it was given. */
+export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: MessageFault }
+
+/** What is being paid for (x402 v2 section 5.1.2). */
+export type ResourceInfo = {
+  readonly url: string
+  readonly description?: string | undefined
+  readonly mimeType?: string | undefined
+  readonly serviceName?: string | undefined
+  readonly tags?: readonly string[] | undefined
+  readonly iconUrl?: string | undefined
+}
+
+/** One way to pay, version 2: CAIP-2 network, amount in the token's smallest unit as decimal digits. */
+export type PaymentRequirementsV2 = {
+  readonly scheme: string
+  readonly network: string
+  readonly amount: string
+  readonly asset: string
+  readonly payTo: string
+  readonly maxTimeoutSeconds: number
+  readonly extra?: JsonObject | undefined
+}
+
+/** One way to pay, version 1: the network has a name, and the resource stands in every offer. */
+export type PaymentRequirementsV1 = {
+  readonly scheme: string
+  readonly network: string
+  readonly maxAmountRequired: string
+  readonly resource: string
+  readonly description: string
+  readonly mimeType?: string | undefined
+  readonly outputSchema?: JsonObject | undefined
+  readonly payTo: string
+  readonly maxTimeoutSeconds: number
+  readonly asset: string
+  readonly extra?: JsonObject | undefined
+}
+
+/** The challenge of version 2, carried in the `PAYMENT-REQUIRED` header. */
+export type PaymentRequiredV2 = {
+  readonly x402Version: 2
+  readonly error?: string | undefined
+  readonly resource: ResourceInfo
+  readonly accepts: readonly PaymentRequirementsV2[]
+  readonly extensions?: JsonObject | undefined
+}
+
+/** The challenge of version 1, carried as the body of the 402. */
+export type PaymentRequiredV1 = {
+  readonly x402Version: 1
+  readonly error?: string | undefined
+  readonly accepts: readonly PaymentRequirementsV1[]
+}
+
+/** A payer's EIP-3009 authorization on the wire; integers as decimal digits below 2^256. */
+export type WireAuthorization = {
+  readonly from: Address
+  readonly to: Address
+  readonly value: string
+  readonly validAfter: string
+  readonly validBefore: string
+  readonly nonce: Hex
+}
+
+/** The payload of scheme `exact` with EIP-3009. The signature is any text: what it is worth is judged with the rest. */
+export type ExactEvmPayload = { readonly signature: string; readonly authorization: WireAuthorization }
+
+/** A payment, version 2, carried in the `PAYMENT-SIGNATURE` header. */
+export type PaymentPayloadV2 = {
+  readonly x402Version: 2
+  readonly resource?: ResourceInfo | undefined
+  readonly accepted: PaymentRequirementsV2
+  readonly payload: ExactEvmPayload
+  readonly extensions?: JsonObject | undefined
+}
+
+/** A payment, version 1, carried in the `X-PAYMENT` header. */
+export type PaymentPayloadV1 = {
+  readonly x402Version: 1
+  readonly scheme: string
+  readonly network: string
+  readonly payload: ExactEvmPayload
+}
+
+/** A payment of either version. */
+export type PaymentPayload = PaymentPayloadV1 | PaymentPayloadV2
+
+/** What a resource server sends to a facilitator's `/verify` and `/settle`; both parts are of one version. */
+export type FacilitatorRequest =
+  | {
+      readonly x402Version: 1
+      readonly paymentPayload: PaymentPayloadV1
+      readonly paymentRequirements: PaymentRequirementsV1
+    }
+  | {
+      readonly x402Version: 2
+      readonly paymentPayload: PaymentPayloadV2
+      readonly paymentRequirements: PaymentRequirementsV2
+    }
+
+/** A facilitator's answer to `/verify`. */
+export type VerifyResponse = {
+  readonly isValid: boolean
+  readonly invalidReason?: string | undefined
+  readonly invalidMessage?: string | undefined
+  readonly payer?: string | undefined
+  readonly extensions?: JsonObject | undefined
+  readonly extra?: JsonObject | undefined
+}
+
+/** The outcome of settling, also what `PAYMENT-RESPONSE` carries; `transaction` is empty where there is none. */
+export type SettleResponse = {
+  readonly success: boolean
+  readonly errorReason?: string | undefined
+  readonly errorMessage?: string | undefined
+  readonly payer?: string | undefined
+  readonly transaction: string
+  readonly network: string
+  readonly amount?: string | undefined
+  readonly extensions?: JsonObject | undefined
+  readonly extra?: JsonObject | undefined
+}
+
+/** One thing that a facilitator can do. */
+export type SupportedKind = {
+  readonly x402Version: number
+  readonly scheme: string
+  readonly network: string
+  readonly extra?: JsonObject | undefined
+}
+
+/** A facilitator's answer to `/supported`. */
+export type SupportedResponse = {
+  readonly kinds: readonly SupportedKind[]
+  readonly extensions: readonly string[]
+  readonly signers: { readonly [family: string]: readonly string[] }
+}

@@ -1,0 +1,55 @@
+import { accountOf } from './account.ts'
+import { organisationsOf } from './organisations.ts'
+import { paymentsOf } from './payments.ts'
+import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
+import { type Method, type RequestOptions, type TransportSettings, transport } from './transport.ts'
+import { chainsOf, walletsOf } from './wallets.ts'
+
+export interface PurserOptions {
+  /** `svc_test_sk_…` or `svc_live_sk_…`. A secret: never in a browser, never in a log. */
+  readonly apiKey: string
+  /** Where the service is, such as `https://api.example.com`. */
+  readonly baseUrl: string
+  /** Another `fetch`, for proxies and tests. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+  /** For each attempt; 30 s when left out. */
+  readonly timeoutMs?: number | undefined
+  /** Attempts after the first; 2 when left out. */
+  readonly maxRetries?: number | undefined
+  /** How long to wait between attempts. */
+  readonly retry?: Partial<Omit<RetryPolicy, 'maxRetries'>> | undefined
+}
+
+export type Purser = ReturnType<typeof createPurser>
+
+/**
+ * A client of the service: one method per operation, named by its id. A POST carries one Idempotency-Key over all its attempts, so that
+ * a lost answer cannot move money twice. Everything but a success is thrown as a PurserError.
+ */
+export function createPurser(options: PurserOptions) {
+  const send = transport(settingsOf(options))
+  return {
+    payments: paymentsOf(send),
+    organisations: organisationsOf(send),
+    account: accountOf(send),
+    wallets: walletsOf(send),
+    chains: chainsOf(send),
+    /** Any operation, also one that this version has no method for. Answers the parsed body, undefined when there is none. */
+    request: async (method: Method, path: `/${string}`, request?: RequestOptions): Promise<unknown> =>
+      (await send(method, path, request)).body,
+  }
+}
+
+function settingsOf(options: PurserOptions): TransportSettings {
+  const { apiKey, baseUrl, maxRetries = defaultRetryPolicy.maxRetries } = options
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey is empty or holds white space or control characters.')
+  const { protocol, origin, pathname } = new URL(baseUrl)
+  if (protocol !== 'https:' && protocol !== 'http:') throw new TypeError('baseUrl must be an http or https URL.')
+  return {
+    apiKey,
+    baseUrl: origin + pathname.replace(/\/+$/, ''),
+    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    timeoutMs: options.timeoutMs ?? 30_000,
+    retry: { ...defaultRetryPolicy, ...options.retry, maxRetries },
+  }
+}

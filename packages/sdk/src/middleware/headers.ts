@@ -1,0 +1,40 @@
+import { isRecord } from '../problem.ts'
+
+/** Headers that a browser's script may read only when the answer says so. */
+const exposed = ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE']
+
+/** Standard base64 of the UTF-8 JSON, as every x402 header wants it (x402 HTTP transport, versions 1 and 2). */
+export function encodeHeader(value: unknown): string {
+  let binary = ''
+  for (const byte of new TextEncoder().encode(JSON.stringify(value))) binary += String.fromCharCode(byte)
+  return btoa(binary)
+}
+
+/** The object in a base64 JSON header, or undefined when there is none: what a payer sends may be anything. */
+export function decodeHeader(value: string): Record<string, unknown> | undefined {
+  try {
+    const bytes = Uint8Array.from(atob(value), (character) => character.charCodeAt(0))
+    const decoded: unknown = JSON.parse(new TextDecoder().decode(bytes))
+    return isRecord(decoded) ? decoded : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * `Cache-Control` for an answer that was paid for: what it said, but `private`, so that no shared cache hands one payer's
+ * purchase to everybody.
+ */
+export function privateCacheControl(existing: string | null | undefined): string {
+  const directives = (existing ?? '').split(',').map((directive) => directive.trim())
+  const kept = directives.filter((directive) => directive !== '' && !/^(public|private|s-maxage\b.*)$/i.test(directive))
+  return [...kept, 'private'].join(', ')
+}
+
+/** `Access-Control-Expose-Headers` with the payment headers added to what is exposed already. */
+export function exposeHeaders(existing: string | null | undefined): string {
+  const present = (existing ?? '').split(',').map((name) => name.trim())
+  const lower = new Set(present.map((name) => name.toLowerCase()))
+  const added = exposed.filter((name) => !lower.has(name.toLowerCase()))
+  return [...present.filter((name) => name !== ''), ...added].join(', ')
+}

@@ -1,0 +1,149 @@
+import type { ServerResponse } from 'node:http'
+import type { OwnAnswer } from './answers.ts'
+import { exposeHeaders } from './headers.ts'
+
+/** A response whose handler writes into memory, so that nothing leaves before it is paid for. */
+export interface HeldResponse {
+  /** Resolves when the handler has ended its answer, or has written more than may be held. */
+  readonly held: Promise<'ended' | 'too-large'>
+  /** The status that the handler gave. */
+  readonly status: () => number
+  /** Lets the handler's answer go out as it was written. */
+  readonly release: () => void
+  /** Throws the handler's answer away, its headers included, and sends another. What the handler still writes is dropped. */
+  readonly replace: (answer: OwnAnswer) => void
+}
+
+type Chunk = readonly [data: string | Uint8Array, encoding: BufferEncoding]
+
+/**
+ * Takes the place of `write`, `end`, `writeHead` and `flushHeaders` of a Node response. To the handler the response looks
+ * as it would without us: `headersSent` and `writableEnded` tell what the handler did, so that an error page is never
+ * appended to half an answer.
+ */
+export function holdResponse(res: ServerResponse, bodyBytesMax: number): HeldResponse {
+  const { write, end, writeHead, flushHeaders } = res
+  const headersBefore = { ...res.getHeaders() }
+  const chunks: Chunk[] = []
+  const state = { bytes: 0, status: res.statusCode, begun: false, ended: false, dropping: false }
+  let report: (how: 'ended' | 'too-large') => void = () => {}
+  const held = new Promise<'ended' | 'too-large'>((resolve) => {
+    report = resolve
+  })
+
+  const begin = () => {
+    if (!state.begun) state.status = res.statusCode
+    state.begun = true
+  }
+  const take = (data: unknown, encoding: unknown) => {
+    begin()
+    const chunk = chunkOf(data, encoding)
+    if (chunk === undefined || state.ended || state.dropping) return
+    state.bytes += chunk[0].length
+    if (state.bytes <= bodyBytesMax) return void chunks.push(chunk)
+    state.dropping = true
+    chunks.length = 0
+    report('too-large')
+  }
+
+  res.write = (data: unknown, encoding?: unknown, callback?: unknown) => {
+    take(data, encoding)
+    soon(typeof encoding === 'function' ? encoding : callback)
+    return true
+  }
+  res.end = (data?: unknown, encoding?: unknown, callback?: unknown) => {
+    take(data, encoding)
+    for (const given of [data, encoding, callback]) if (isCallback(given)) res.once('finish', given)
+    state.ended = true
+    report('ended')
+    return res
+  }
+  res.writeHead = (status: number, reason?: unknown, headers?: unknown) => {
+    if (!state.begun) applyHead(res, status, reason, headers)
+    begin()
+    return res
+  }
+  res.flushHeaders = begin
+  Object.defineProperty(res, 'headersSent', { configurable: true, get: () => state.begun })
+  Object.defineProperty(res, 'writableEnded', { configurable: true, get: () => state.ended })
+
+  const restoreHead = () => {
+    Object.assign(res, { writeHead, flushHeaders })
+    Reflect.deleteProperty(res, 'headersSent')
+    Reflect.deleteProperty(res, 'writableEnded')
+  }
+  return {
+    held,
+    status: () => state.status,
+    release: () => {
+      restoreHead()
+      Object.assign(res, { write, end, statusCode: state.status })
+      const last = chunks.pop()
+      for (const [data, encoding] of chunks) res.write(data, encoding)
+      if (last === undefined) res.end()
+      else res.end(last[0], last[1])
+    },
+    replace: (answer) => {
+      restoreHead()
+      state.dropping = true
+      for (const name of res.getHeaderNames()) res.removeHeader(name)
+      for (const [name, value] of Object.entries(headersBefore)) if (value !== undefined) res.setHeader(name, value)
+      setAnswerHead(res, answer)
+      end.call(res, answer.body, 'utf8')
+    },
+  }
+}
+
+/** Status and headers of an answer of our own, readable by scripts of other origins where the provider allows those. */
+export function setAnswerHead(res: ServerResponse, answer: OwnAnswer): void {
+  res.statusCode = answer.status
+  res.statusMessage = ''
+  for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value)
+  res.setHeader('Access-Control-Expose-Headers', exposeHeaders(headerOf(res, 'access-control-expose-headers')))
+}
+
+/** A response header as one text. */
+export function headerOf(res: ServerResponse, name: string): string | undefined {
+  const value = res.getHeader(name)
+  return Array.isArray(value) ? value.join(', ') : value?.toString()
+}
+
+/** Bytes are copied: the handler is told that its write is done, and may use its buffer again. */
+function chunkOf(data: unknown, encoding: unknown): Chunk | undefined {
+  if (data instanceof Uint8Array) return [new Uint8Array(data), 'utf8']
+  if (typeof data !== 'string') return undefined
+  if (isEncoding(encoding)) return [data, encoding]
+  return [new TextEncoder().encode(data), 'utf8']
+}
+
+function isEncoding(encoding: unknown): encoding is BufferEncoding {
+  const known = ['latin1', 'binary', 'hex', 'base64', 'base64url', 'ascii', 'ucs2', 'ucs-2', 'utf16le', 'utf-16le']
+  return typeof encoding === 'string' && known.includes(encoding.toLowerCase())
+}
+
+function applyHead(res: ServerResponse, status: number, reason: unknown, headers: unknown): void {
+  res.statusCode = status
+  if (typeof reason === 'string') res.statusMessage = reason
+  const given = typeof reason === 'string' ? headers : (reason ?? headers)
+  for (const [name, value] of pairsOf(given)) {
+    if (typeof value === 'string' || typeof value === 'number' || Array.isArray(value)) res.setHeader(name, value)
+  }
+}
+
+/** `writeHead` takes an object, a flat array of names and values, or an array of pairs. */
+function pairsOf(headers: unknown): [string, unknown][] {
+  if (typeof headers !== 'object' || headers === null) return []
+  if (!Array.isArray(headers)) return Object.entries(headers)
+  const flat: unknown[] = headers.flat()
+  return flat.flatMap((name, index) => (index % 2 === 0 ? [[String(name), flat[index + 1]]] : []))
+}
+
+type Callback = () => void
+
+function isCallback(value: unknown): value is Callback {
+  return typeof value === 'function'
+}
+
+function soon(callback: unknown): void {
+  if (isCallback(callback)) queueMicrotask(callback)
+}

@@ -1,0 +1,128 @@
+import { createPurser, type Purser, type PurserOptions } from '../client.ts'
+import type { Settlement, VerifiedPayment } from '../payments.ts'
+import { challengesAhead, type TakeChallenge } from './challenges.ts'
+
+/** What the provider is told when a paid request could not be served as it should; the payer sees none of it. */
+export interface Fault {
+  readonly stage: 'challenge' | 'verify' | 'handler' | 'settle'
+  readonly error: unknown
+  readonly payment?: VerifiedPayment | undefined
+  /** Settles the payment after all; asking again is safe. Present when whether it was settled is not known. */
+  readonly settleAgain?: (() => Promise<Settlement>) | undefined
+}
+
+/** What may be said for all paid routes at once, or for one of them. */
+export interface RouteDefaults {
+  readonly description?: string | undefined
+  readonly mimeType?: string | undefined
+  /**
+   * What to do when the payment was broadcast and its outcome is not known in time. `release` (default) gives the answer
+   * out; `hold` waits up to `holdMsMax` and then answers 503. A payment that was not even broadcast is always held.
+   */
+  readonly onPending?: 'release' | 'hold' | undefined
+  /** 60 s when left out. */
+  readonly holdMsMax?: number | undefined
+  /**
+   * The handler's answer is kept back until it is paid for, up to this size; 10 MB when left out. A larger one is a 500
+   * and not charged, and an endless stream cannot be sold this way.
+   */
+  readonly bodyBytesMax?: number | undefined
+  /** Pass without paying; `HEAD` and `OPTIONS` when left out. `['OPTIONS']` where a HEAD would run a costly handler. */
+  readonly freeMethods?: readonly string[] | undefined
+}
+
+export interface WalletOptions extends RouteDefaults, PurserOptions {
+  /** Who is paid: a `byw_`, `mwt_` or `cad_` id. */
+  readonly walletId: string
+  /**
+   * Where payers reach this server, such as `https://api.example.com`. Behind a proxy it must be given; without it the
+   * `Host` header, which the caller writes, names the resource.
+   */
+  readonly publicUrl?: string | undefined
+  /** Challenges fetched with one call; 1 when left out. */
+  readonly challengeBatch?: number | undefined
+  /** Told of every fault; prints one line when left out. */
+  readonly onFault?: ((fault: Fault) => void) | undefined
+}
+
+export interface PayOptions<R> extends RouteDefaults {
+  /** Decimal USD, such as `'0.01'`: text, since a float is not money. */
+  readonly price: string | ((request: R) => string | Promise<string>)
+  readonly currency?: 'USD' | undefined
+  /** The caller's address, so that Purser limits the challenges of one caller. Without effect with `challengeBatch`. */
+  readonly clientIp?: ((request: R) => string | undefined) | undefined
+}
+
+/** The client and the defaults that `walletMiddleware` puts on each request. */
+export interface Till {
+  readonly purser: Purser
+  readonly walletId: string
+  readonly publicUrl: string | undefined
+  readonly takeChallenge: TakeChallenge
+  readonly onFault: (fault: Fault) => void
+  readonly defaults: RouteDefaults
+}
+
+/** One route's options with nothing left open. */
+export interface Route {
+  readonly description: string | undefined
+  readonly mimeType: string | undefined
+  readonly onPending: 'release' | 'hold'
+  readonly holdMsMax: number
+  readonly bodyBytesMax: number
+  readonly freeMethods: readonly string[]
+}
+
+/** The route's own word first, then the wallet's, then ours. */
+export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
+  return {
+    description: own.description ?? defaults.description,
+    mimeType: own.mimeType ?? defaults.mimeType,
+    onPending: own.onPending ?? defaults.onPending ?? 'release',
+    holdMsMax: own.holdMsMax ?? defaults.holdMsMax ?? 60_000,
+    bodyBytesMax: own.bodyBytesMax ?? defaults.bodyBytesMax ?? 10_000_000,
+    freeMethods: own.freeMethods ?? defaults.freeMethods ?? ['HEAD', 'OPTIONS'],
+  }
+}
+
+/**
+ * Opens the till once, when the server starts: a wrong option is thrown here, not at the first payer. Retries are shorter
+ * than the client's own, since a payer is waiting.
+ */
+export function openTill(options: WalletOptions): Till {
+  const retry = { retryAfterMsMax: 2_000, delayMsFirst: 200, delayMsMax: 2_000, ...options.retry }
+  const purser = createPurser({ ...options, timeoutMs: options.timeoutMs ?? 15_000, retry })
+  if (options.walletId === '') throw new TypeError('walletId is empty.')
+  return {
+    purser,
+    walletId: options.walletId,
+    publicUrl: options.publicUrl === undefined ? undefined : publicBase(options.publicUrl),
+    takeChallenge: challengesAhead(purser, options.challengeBatch ?? 1),
+    onFault: quietly(options.onFault ?? printFault),
+    defaults: options,
+  }
+}
+
+/** A log that fails must not change what becomes of a payment. */
+function quietly(onFault: (fault: Fault) => void): (fault: Fault) => void {
+  return (fault) => {
+    try {
+      onFault(fault)
+    } catch {
+      console.error('purser: onFault threw')
+    }
+  }
+}
+
+function publicBase(publicUrl: string): string {
+  const { origin, pathname } = new URL(publicUrl)
+  return origin + pathname.replace(/\/+$/, '')
+}
+
+function printFault({ stage, error, payment }: Fault): void {
+  const said = error instanceof Error ? `${error.name}: ${error.message}` : 'something that is not an error was thrown'
+  const requestId = error instanceof Object && 'requestId' in error ? ` ${error.requestId}` : ''
+  console.error(
+    `purser: ${stage} failed${payment === undefined ? '' : ` for ${payment.paymentId}`}: ${said}${requestId}`,
+  )
+}

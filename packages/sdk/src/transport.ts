@@ -1,0 +1,144 @@
+import { ConnectionError, errorOf, PurserError, UnavailableError } from './errors.ts'
+import { readProblem } from './problem.ts'
+import { mayRetry, type RetryPolicy, readRetryAfter, retryDelayMs } from './retry.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type QueryValue = string | number | boolean | undefined
+
+/** What may be said about one call, beside its body. */
+export interface CallOptions {
+  /** Only for a POST; made up when absent. The same key and body is done once, however often it is sent. */
+  readonly idempotencyKey?: string | undefined
+  /** Ends the call, also while it waits to try again. */
+  readonly signal?: AbortSignal | undefined
+  /** For each attempt. */
+  readonly timeoutMs?: number | undefined
+  readonly maxRetries?: number | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+export interface RequestOptions extends CallOptions {
+  readonly body?: unknown
+  readonly query?: Readonly<Record<string, QueryValue>> | undefined
+}
+
+export interface TransportSettings {
+  readonly apiKey: string
+  readonly baseUrl: string
+  readonly fetch: typeof globalThis.fetch
+  readonly timeoutMs: number
+  readonly retry: RetryPolicy
+}
+
+/** An answer of 2xx: its parsed body (undefined when empty) and what its headers say. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: unknown
+}
+
+/** Sends one request, with retries, and answers its success or throws a PurserError. */
+export type Send = (method: Method, path: string, options?: RequestOptions) => Promise<Answer>
+
+/**
+ * Makes `send`. The API key goes to `baseUrl` and nowhere else: redirects are not followed, and paths are joined to the
+ * base, never resolved against it.
+ */
+export function transport(settings: TransportSettings): Send {
+  return async (method, path, options = {}) => {
+    const url = settings.baseUrl + path + queryOf(options.query)
+    const request = requestOf(settings, method, options)
+    const maxRetries = options.maxRetries ?? settings.retry.maxRetries
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await attemptOnce(settings, url, request, options)
+      } catch (error) {
+        if (!(error instanceof PurserError) || attempt >= maxRetries || !mayRetry(error)) throw error
+        const delayMs = retryDelayMs(settings.retry, attempt, error.retryAfterSeconds, Math.random())
+        if (delayMs === undefined) throw error
+        await pause(delayMs, options.signal)
+      }
+    }
+  }
+}
+
+function requestOf(settings: TransportSettings, method: Method, options: RequestOptions): RequestInit {
+  const headers: Record<string, string> = { ...options.headers, accept: 'application/json' }
+  headers.authorization = `Bearer ${settings.apiKey}`
+  if (method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? freshKey()
+  if (options.body === undefined) return { method, headers, redirect: 'manual' }
+  headers['content-type'] = 'application/json'
+  return { method, headers, body: JSON.stringify(options.body), redirect: 'manual' }
+}
+
+async function attemptOnce(
+  settings: TransportSettings,
+  url: string,
+  request: RequestInit,
+  options: RequestOptions,
+): Promise<Answer> {
+  const timeout = AbortSignal.timeout(options.timeoutMs ?? settings.timeoutMs)
+  const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal])
+  try {
+    const response = await settings.fetch(url, { ...request, signal })
+    const text = await response.text()
+    return readAnswer(response, text)
+  } catch (error) {
+    if (error instanceof PurserError) throw error
+    options.signal?.throwIfAborted()
+    const code = timeout.aborted ? 'timeout' : 'connection-failed'
+    throw new ConnectionError(`Purser did not answer (${code}).`, { code, cause: error })
+  }
+}
+
+function readAnswer(response: Response, text: string): Answer {
+  const body = parse(text)
+  if (response.ok && body !== notJson) return { status: response.status, headers: response.headers, body }
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  if (response.ok) {
+    const facts = { status: response.status, code: 'unreadable-answer', requestId }
+    throw new UnavailableError('The answer is not JSON, so it is not from Purser.', facts)
+  }
+  const problem = readProblem(body)
+  const retryAfterSeconds = readRetryAfter(response.headers.get('retry-after'), new Date())
+  throw errorOf(response.status, { problem, requestId: problem?.requestId ?? requestId, retryAfterSeconds })
+}
+
+const notJson = Symbol('not JSON')
+
+function parse(text: string): unknown {
+  if (text === '') return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return notJson
+  }
+}
+
+function queryOf(query: Readonly<Record<string, QueryValue>> = {}): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value))
+  return search.size === 0 ? '' : `?${search}`
+}
+
+/** 128 random bits for each call: a key made from the request would let two equal requests share one answer. */
+function freshKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return `sdk-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
+}
+
+/** Waits, or throws the signal's reason as soon as it is aborted. */
+export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, delayMs)
+    signal?.addEventListener('abort', stop, { once: true })
+  })
+}

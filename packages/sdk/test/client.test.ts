@@ -1,0 +1,230 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import {
+  AuthenticationError,
+  ConflictError,
+  ConnectionError,
+  createPurser,
+  LimitError,
+  NotFoundError,
+  PaymentRefusedError,
+  type PurserError,
+  type PurserOptions,
+  UnavailableError,
+  ValidationError,
+} from '../src/index.ts'
+import { nextCursor } from '../src/paging.ts'
+import { defaultRetryPolicy, readRetryAfter, retryDelayMs } from '../src/retry.ts'
+import { apiKey, type FakePurser, problem, startFakePurser, verification } from './fake-purser.ts'
+
+let fake: FakePurser
+beforeEach(async () => {
+  fake = await startFakePurser()
+})
+afterEach(() => fake.stop())
+
+const quick = { delayMsFirst: 1, delayMsMax: 2 }
+const client = (options: Partial<PurserOptions> = {}) =>
+  createPurser({ apiKey, baseUrl: fake.baseUrl, retry: quick, ...options })
+const failure = (promise: Promise<unknown>): Promise<PurserError> =>
+  promise.then(
+    () => Promise.reject(new Error('it succeeded')),
+    (error) => error,
+  )
+
+const toVerify = {
+  protocol: 'x402',
+  credential: 'stub_payment_once',
+  price: '0.01',
+  currency: 'USD',
+  walletId: 'byw_1',
+  resource: 'http://shop.test/',
+  method: 'GET',
+} as const
+
+test('a POST that is sent again after a lost answer carries the same idempotency key, and two calls never share one', async () => {
+  fake.script('/verify', 'reset', problem(503, 'chain-unavailable'), { status: 200, body: verification({}) })
+  const purser = client()
+  await purser.payments.verify(toVerify)
+  await purser.payments.verify(toVerify)
+
+  const keys = fake.calls('/verify').map(({ headers }) => headers['idempotency-key'])
+  expect(keys).toHaveLength(4)
+  expect(keys[0]).toMatch(/^.{16,255}$/)
+  expect(new Set(keys.slice(0, 3)).size).toBe(1)
+  expect(keys[3]).not.toBe(keys[0])
+})
+
+test('the key is sent as a bearer token with every request, and the path under the base address is kept', async () => {
+  fake.script('/account', { status: 200, body: { id: 'acc_1' } })
+  await client({ baseUrl: `${fake.baseUrl}/behind/a/proxy/` }).account.get()
+  expect(fake.seen[0]).toMatchObject({ method: 'GET', path: '/behind/a/proxy/account' })
+  expect(fake.seen[0]?.headers).toMatchObject({ authorization: `Bearer ${apiKey}` })
+  expect(fake.seen[0]?.headers['idempotency-key']).toBeUndefined()
+})
+
+test.each([
+  [400, 'malformed-json', ValidationError],
+  [401, 'unauthorized', AuthenticationError],
+  [402, 'payment-verification-failed', PaymentRefusedError],
+  [403, 'environment-not-allowed', AuthenticationError],
+  [404, 'wallet-not-found', NotFoundError],
+  [409, 'duplicate-payment', ConflictError],
+  [422, 'validation-error', ValidationError],
+  [429, 'payment-limit-reached', LimitError],
+  [503, 'chain-not-configured', UnavailableError],
+])('%i %s is thrown as its own kind of error, at once and without a retry', async (status, code, Kind) => {
+  fake.script('/account', problem(status, code))
+  const error = await failure(client().account.get())
+  expect(error).toBeInstanceOf(Kind)
+  expect(error).toMatchObject({ status, code, requestId: 'req_fake', problem: { title: code } })
+  expect(fake.seen).toHaveLength(1)
+})
+
+test.each([
+  [408, 'request-timeout', 3],
+  [409, 'idempotency-in-progress', 3],
+  [429, 'rate-limit-exceeded', 3],
+  [500, 'internal-error', 3],
+  [503, 'chain-unavailable', 3],
+])('%i %s is tried again twice and then thrown', async (status, code, attempts) => {
+  fake.script('/account', problem(status, code))
+  expect(await failure(client().account.get())).toMatchObject({ status, code })
+  expect(fake.seen).toHaveLength(attempts)
+})
+
+test('members of a problem are at hand: the reason of a refusal, the faults of a request, the limit of a plan', async () => {
+  fake.script(
+    '/payments/verify',
+    problem(402, 'payment-verification-failed', { reason: 'invalid_exact_evm_signature' }),
+  )
+  fake.script('/byo-wallets', problem(422, 'validation-error', { errors: [{ path: '/address', message: 'no' }, 7] }))
+  const limit = { limit: 1, current: 1, upgradeUrl: 'http://dash.test' }
+  fake.script('/members', problem(429, 'some-limit-reached', limit))
+  const purser = client()
+  expect(await failure(purser.payments.verify(toVerify))).toMatchObject({ reason: 'invalid_exact_evm_signature' })
+  const body = { address: 'x', chain: 'base', supportedTokens: ['USDC'] }
+  const faults = await failure(purser.wallets.byo.create(body))
+  expect(faults).toMatchObject({ errors: [{ path: '/address', message: 'no' }] })
+  const member = purser.organisations.members.add({ email: 'a@b.test', role: 'member' })
+  expect(await failure(member)).toMatchObject(limit)
+})
+
+test('no answer is a ConnectionError: refused, reset, or later than timeoutMs', async () => {
+  fake.script('/account', 'reset')
+  expect(await failure(client().account.get())).toBeInstanceOf(ConnectionError)
+  fake.script('/account', 'hang')
+  const late = await failure(client({ timeoutMs: 30, maxRetries: 0 }).account.get())
+  expect(late).toBeInstanceOf(ConnectionError)
+  expect(late).toMatchObject({ code: 'timeout', status: undefined })
+  expect(await failure(client({ baseUrl: 'http://127.0.0.1:1', maxRetries: 0 }).account.get())).toBeInstanceOf(
+    ConnectionError,
+  )
+})
+
+test("a caller's own signal ends the call with its own reason and without another attempt", async () => {
+  fake.script('/account', 'hang')
+  const error = await failure(client().account.get({ signal: AbortSignal.timeout(30) }))
+  expect(error.name).toBe('TimeoutError')
+  expect(fake.seen).toHaveLength(1)
+})
+
+test('Retry-After is waited for up to a limit, and beyond it the error is thrown at once', async () => {
+  const slow = { ...problem(429, 'rate-limit-exceeded'), headers: { 'retry-after': '61' } }
+  fake.script('/account', typeof slow === 'object' && 'status' in slow ? slow : 'reset')
+  expect(await failure(client().account.get())).toMatchObject({ retryAfterSeconds: 61 })
+  expect(fake.seen).toHaveLength(1)
+  expect(retryDelayMs(defaultRetryPolicy, 0, 60, 0.5)).toBe(60_000)
+  expect(retryDelayMs(defaultRetryPolicy, 0, 61, 0.5)).toBeUndefined()
+})
+
+test('the wait doubles from half a second to eight seconds, less up to a quarter', () => {
+  const longest = [0, 1, 2, 3, 4, 5, 6].map((attempt) => retryDelayMs(defaultRetryPolicy, attempt, undefined, 0))
+  expect(longest).toEqual([500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000])
+  expect(retryDelayMs(defaultRetryPolicy, 0, undefined, 1)).toBe(375)
+  expect(readRetryAfter('7', new Date())).toBe(7)
+  expect(readRetryAfter('Sat, 21 Nov 2026 00:01:00 GMT', new Date('2026-11-21T00:00:00Z'))).toBe(60)
+  expect(readRetryAfter('soon', new Date())).toBeUndefined()
+})
+
+test.each([
+  ['an HTML page of a proxy', { status: 200, text: '<html>' }],
+  ['an empty object', { status: 200, body: {} }],
+  ['valid: "true" as text', { status: 200, body: verification({ valid: 'true' }) }],
+  [
+    'a payment to be settled without a settlement token',
+    { status: 200, body: verification({ settlementToken: null }) },
+  ],
+  ['no body', { status: 200 }],
+])('%s with status 200 is never taken for a verification', async (_name, doing) => {
+  fake.script('/verify', doing)
+  expect(await failure(client({ maxRetries: 0 }).payments.verify(toVerify))).toMatchObject({
+    code: 'unreadable-answer',
+  })
+})
+
+test('a redirect is not followed, so the key goes to no other host', async () => {
+  const elsewhere = await startFakePurser()
+  fake.script('/account', { status: 307, headers: { location: `${elsewhere.baseUrl}/account` } })
+  expect(await failure(client().account.get())).toBeInstanceOf(UnavailableError)
+  expect(elsewhere.seen).toHaveLength(0)
+  await elsewhere.stop()
+})
+
+test('a list is read page by page with for await, on our own host whatever the link says, and only as far as asked', async () => {
+  const link = (cursor: string) => ({ link: `<http://evil.test/wallets?limit=2&cursor=${cursor}>; rel="next"` })
+  fake.script('limit=2', { status: 200, body: [{ id: 'a' }, { id: 'b' }], headers: link('two') })
+  fake.script('cursor=two', { status: 200, body: [{ id: 'c' }], headers: link('three') })
+  fake.script('cursor=three', { status: 200, body: [{ id: 'd' }] })
+  const list = client().wallets.byo.list({ limit: 2 })
+
+  const ids: string[] = []
+  for await (const { id } of list) ids.push(id)
+  expect(ids).toEqual(['a', 'b', 'c', 'd'])
+  expect(fake.seen.map(({ path }) => path)).toEqual([
+    '/wallet-infra/byo-wallets?limit=2',
+    '/wallet-infra/byo-wallets?limit=2&cursor=two',
+    '/wallet-infra/byo-wallets?limit=2&cursor=three',
+  ])
+  expect(await list.toArray({ limit: 2 })).toHaveLength(2)
+  expect(fake.seen).toHaveLength(4)
+  expect((await list.page()).cursor).toBe('two')
+})
+
+test('only a link whose relation is next leads on', () => {
+  expect(nextCursor(null)).toBeUndefined()
+  expect(nextCursor('</a?cursor=x>; rel="prev"')).toBeUndefined()
+  expect(nextCursor('</a?cursor=x>; rel="prev", </a?cursor=y>; rel="next"')).toBe('y')
+  expect(nextCursor('</a?cursor=y>; rel=next')).toBe('y')
+  expect(nextCursor('</a?cursor=y>; title="x"; rel="last next"')).toBe('y')
+})
+
+test('an id in a path is escaped and can not lead to another operation', async () => {
+  fake.script('', { status: 200, body: {} })
+  await client().wallets.byo.get('../organisations?x=1')
+  expect(fake.seen[0]?.path).toBe('/wallet-infra/byo-wallets/..%2Forganisations%3Fx%3D1')
+  expect(() => client().wallets.byo.get('..')).toThrow(TypeError)
+})
+
+test('settling tells apart what is settled from what is not known yet', async () => {
+  fake.script('/settle', { status: 202, body: { status: 'settling', txHash: null } }, { status: 200, body: {} })
+  const request = { paymentId: 'pay_01', settlementToken: 't' }
+  expect(await client().payments.settle(request)).toEqual({ status: 'settling', txHash: null })
+  expect(await failure(client({ maxRetries: 0 }).payments.settle(request))).toMatchObject({ code: 'unreadable-answer' })
+})
+
+test('a key with a line break is refused when the client is made, and neither error nor client shows it', async () => {
+  const secret = 'svc_live_sk_secret\n'
+  const make = () => createPurser({ apiKey: secret, baseUrl: fake.baseUrl })
+  expect(make).toThrow(/white space/)
+  expect(make).not.toThrow(/svc_live/)
+  fake.script('/account', problem(401, 'unauthorized'))
+  const error = await failure(client().account.get())
+  expect(`${error.stack}${JSON.stringify(error)}${JSON.stringify(client())}`).not.toContain(apiKey)
+})
+
+test('any operation can be called by method and path', async () => {
+  fake.script('/new-thing?a=1', { status: 201, body: { made: true } })
+  const made = await client().request('POST', '/new-thing', { query: { a: 1, b: undefined }, body: { x: 1 } })
+  expect(made).toEqual({ made: true })
+  expect(fake.seen[0]).toMatchObject({ method: 'POST', body: { x: 1 } })
+})

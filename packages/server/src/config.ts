@@ -1,0 +1,159 @@
+import type { Environment } from './platform/ctx.ts'
+
+export type Role = 'all' | 'api' | 'work'
+
+/** Everything that the environment decides, checked. Nothing else reads `process.env`. */
+export interface Config {
+  readonly role: Role
+  readonly databaseUrl: string
+  readonly databaseConnectionsMax: number
+  readonly host: string
+  readonly port: number
+  readonly metricsPort: number | undefined
+  readonly baseUrl: string
+  readonly dashboardUrl: string
+  readonly environments: readonly Environment[]
+  readonly keyEncryption: { readonly file: string } | { readonly base64: string }
+  /** Whether a missing key-encryption key may be made: only `npm start` says yes. */
+  readonly createKeyEncryptionKey: boolean
+  /** JSON-RPC addresses per network name, tried in order. */
+  readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  readonly rpcTimeoutMs: number
+  readonly eip6492Factories: readonly string[]
+  readonly logLevel: string
+  readonly keyLimit: { readonly perSecond: number; readonly burst: number }
+  readonly addressLimit: { readonly perSecond: number; readonly burst: number }
+  readonly trustProxy: boolean
+  /** Longest that a settle call waits for the outcome before it answers 202. */
+  readonly settleWaitMs: number
+  /** Smallest payment that is settled on chain, in millionths of a US dollar. */
+  readonly settleMicroUsdMin: bigint
+  /** Gas that one organisation's settlements may use per network and UTC day. */
+  readonly settleGasPerDayMax: bigint
+  /** Whether anvil is behind the RPC addresses: only the banner of `npm start` differs. */
+  readonly challengesPerCallerMax: number
+}
+
+export interface ConfigFault {
+  readonly name: string
+  readonly fault: string
+  readonly how: string
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Names of the environment variables that hold JSON-RPC addresses, by network. */
+export function rpcVariable(network: string): string {
+  return `RPC_URL_${network.toUpperCase().replaceAll('-', '_')}`
+}
+
+/** Reads the whole configuration of `purser serve` and reports every fault at once, each with how to mend it. */
+export function readConfig(env: Env, args: readonly string[], networks: readonly string[]): Config | { readonly faults: readonly ConfigFault[] } {
+  const faults: ConfigFault[] = []
+  const read = createReader(env, faults)
+  const config: Config = {
+    role: readRole(args, env, faults),
+    databaseUrl: read.required('DATABASE_URL', 'a PostgreSQL address, such as postgres://purser:…@db.internal:5432/purser', isPostgresUrl),
+    databaseConnectionsMax: read.integer('DATABASE_CONNECTIONS_MAX', 16, 2, 500),
+    host: env.HOST ?? '0.0.0.0',
+    port: read.integer('PORT', 4100, 0, 65_535),
+    metricsPort: env.METRICS_PORT === undefined ? 9464 : read.integer('METRICS_PORT', 9464, 0, 65_535),
+    baseUrl: read.required('BASE_URL', 'the public address of this service, such as https://pay.example.com', isWebUrl).replace(/\/+$/, ''),
+    dashboardUrl: read.required('DASHBOARD_URL', 'the address of the dashboard, such as https://app.example.com', isWebUrl).replace(/\/+$/, ''),
+    environments: readEnvironments(env, faults),
+    keyEncryption: readKeyEncryption(env, faults),
+    createKeyEncryptionKey: false,
+    rpcUrls: readRpcUrls(env, networks, faults),
+    rpcTimeoutMs: read.integer('RPC_TIMEOUT_MS', 4_000, 100, 60_000),
+    eip6492Factories: (env.EIP6492_FACTORIES ?? '').split(',').map((part) => part.trim()).filter((part) => part !== ''),
+    logLevel: env.LOG_LEVEL ?? 'info',
+    keyLimit: { perSecond: read.integer('RATE_LIMIT_PER_SECOND', 200, 1, 1_000_000), burst: read.integer('RATE_LIMIT_BURST', 400, 1, 1_000_000) },
+    addressLimit: {
+      perSecond: read.integer('ADDRESS_RATE_LIMIT_PER_SECOND', 20, 1, 1_000_000),
+      burst: read.integer('ADDRESS_RATE_LIMIT_BURST', 60, 1, 1_000_000),
+    },
+    trustProxy: env.TRUST_PROXY === 'true',
+    settleWaitMs: read.integer('SETTLE_WAIT_MS', 10_000, 0, 50_000),
+    settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 0, 1_000_000_000)),
+    settleGasPerDayMax: BigInt(read.integer('SETTLE_GAS_PER_DAY_MAX', 1_000_000_000, 0, Number.MAX_SAFE_INTEGER)),
+    challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
+  }
+  for (const factory of config.eip6492Factories) {
+    if (!/^0x[0-9a-fA-F]{40}$/.test(factory)) faults.push({ name: 'EIP6492_FACTORIES', fault: `${factory} is not an address`, how: 'list addresses separated by commas' })
+  }
+  return faults.length > 0 ? { faults } : config
+}
+
+/** The list of faults as an operator reads it. */
+export function faultsAsText(faults: readonly ConfigFault[]): string {
+  return `The configuration has ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n${faults
+    .map(({ name, fault, how }) => `  ${name}: ${fault}\n    ${how}`)
+    .join('\n')}\n`
+}
+
+function createReader(env: Env, faults: ConfigFault[]) {
+  return {
+    required(name: string, how: string, fits: (value: string) => boolean): string {
+      const value = env[name]
+      if (value === undefined || value === '') faults.push({ name, fault: 'is missing', how: `set it to ${how}` })
+      else if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}` })
+      return value ?? ''
+    },
+    integer(name: string, fallback: number, least: number, most: number): number {
+      const value = env[name]
+      if (value === undefined || value === '') return fallback
+      const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
+      if (number >= least && number <= most) return number
+      faults.push({ name, fault: 'is not usable', how: `set it to a whole number from ${least} to ${most}, or leave it out for ${fallback}` })
+      return fallback
+    },
+  }
+}
+
+function readRole(args: readonly string[], env: Env, faults: ConfigFault[]): Role {
+  const index = args.indexOf('--role')
+  const inline = args.find((arg) => arg.startsWith('--role='))?.slice('--role='.length)
+  const role = inline ?? (index >= 0 ? (args[index + 1] ?? '') : (env.ROLE ?? 'all'))
+  if (role === 'all' || role === 'api' || role === 'work') return role
+  faults.push({ name: '--role', fault: 'is not usable', how: 'give all, api or work' })
+  return 'all'
+}
+
+function readEnvironments(env: Env, faults: ConfigFault[]): Environment[] {
+  const names = (env.ENVIRONMENTS ?? 'test,live').split(',').map((name) => name.trim())
+  const known = names.filter((name): name is Environment => name === 'test' || name === 'live')
+  if (known.length !== names.length) faults.push({ name: 'ENVIRONMENTS', fault: 'is not usable', how: 'set it to test, live or test,live' })
+  return known
+}
+
+function readKeyEncryption(env: Env, faults: ConfigFault[]): Config['keyEncryption'] {
+  const file = env.KEY_ENCRYPTION_KEY_FILE
+  const base64 = env.KEY_ENCRYPTION_KEY
+  if (file !== undefined && file !== '') return { file }
+  if (base64 !== undefined && Buffer.from(base64, 'base64').length === 32) return { base64 }
+  faults.push({
+    name: 'KEY_ENCRYPTION_KEY_FILE',
+    fault: base64 === undefined ? 'is missing' : 'is missing, and KEY_ENCRYPTION_KEY is not 32 bytes of base64',
+    how: 'name a file of 32 random bytes, mode 0600 (head -c 32 /dev/urandom > kek; chmod 600 kek), or set KEY_ENCRYPTION_KEY to their base64; keep a copy, since without it no key opens again',
+  })
+  return { base64: '' }
+}
+
+function readRpcUrls(env: Env, networks: readonly string[], faults: ConfigFault[]): Record<string, string[]> {
+  const urls: Record<string, string[]> = {}
+  for (const network of networks) {
+    const listed = (env[rpcVariable(network)] ?? '').split(',').map((part) => part.trim()).filter((part) => part !== '')
+    if (listed.length === 0) continue
+    if (listed.every(isWebUrl)) urls[network] = listed
+    else faults.push({ name: rpcVariable(network), fault: 'is not usable', how: 'set it to one or more http(s) addresses separated by commas' })
+  }
+  return urls
+}
+
+function isWebUrl(value: string): boolean {
+  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+}
+
+function isPostgresUrl(value: string): boolean {
+  return /^postgres(ql)?:\/\//.test(value)
+}

@@ -1,0 +1,36 @@
+import { defineErrors } from '../../platform/errors.ts'
+
+export const fail = defineErrors({
+  'payment-not-found': { status: 404, title: 'Payment Not Found', detail: 'No such payment.' },
+  'payment-log-not-found': { status: 404, title: 'Payment Log Not Found', detail: 'No such payment log.' },
+  'payment-verification-failed': {
+    status: 402,
+    title: 'Payment Verification Failed',
+    detail: 'The payment credential was refused; reason is the protocol\'s own code. Ask the paid route again for a fresh challenge.',
+  },
+  'duplicate-payment': { status: 409, title: 'Duplicate Payment', detail: 'This credential has already bought something. Each buys once.' },
+  'settlement-failed': { status: 409, title: 'Settlement Failed', detail: 'The payment could not be settled on chain; no money moved.' },
+  'payment-voided': { status: 409, title: 'Payment Voided', detail: 'The authorisation lapsed before it was settled; no money moved.' },
+  'settlement-budget-exceeded': {
+    status: 429,
+    title: 'Settlement Budget Exceeded',
+    detail: 'The gas that the operator grants this organisation per network and day is used up.',
+  },
+  'chain-not-supported': {
+    status: 422,
+    title: 'Chain Not Supported',
+    detail: 'The wallet has no token that can be paid with a signed authorisation (EIP-3009) on its chain.',
+  },
+})
+
+/** Refusals whose subject is named in the body: 422 where the same subject in a path would be 404. */
+export const failBody = defineErrors({
+  'payment-not-found': { status: 422, title: 'Payment Not Found', detail: 'paymentId names no payment.' },
+  'settlement-token-invalid': {
+    status: 422,
+    title: 'Settlement Token Invalid',
+    detail: 'settlementToken is not the one that verifying this payment answered.',
+  },
+  'amount-invalid': { status: 422, title: 'Amount Invalid', detail: 'The price is not an amount that the token can express.' },
+  'amount-below-minimum': { status: 422, title: 'Amount Below Minimum', detail: 'The price is below the smallest payment that is settled on chain.' },
+})

@@ -1,0 +1,151 @@
+import type { Ctx, Deps, IdempotencyHandle } from '../../platform/ctx.ts'
+import { gather } from '../../platform/db/gather.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { publishEvents } from '../../platform/events.ts'
+import { addToCounter, limitError, lockCounter, monthOf, planOf } from '../plans/index.ts'
+import { fail } from './errors.ts'
+import { formatAmount } from '@purser/protocol'
+import { addGasReserved, insertPayments, listTakenClaims, lockGasReserved, type NewPayment } from './store.ts'
+
+/** Gas that one settled authorisation is counted with against the day's budget. */
+export const gasPerSettlement = 100_000n
+
+export interface Candidate {
+  readonly ctx: Ctx
+  readonly payment: NewPayment
+}
+
+type Recorded = 'recorded' | 'duplicate' | 'plan-limit' | 'gas-budget'
+
+/** What recording needs to know of the deployment. */
+export interface RecordLimits {
+  readonly gasPerDayMax: bigint
+}
+
+/**
+ * Records verified payments, those of concurrent requests together: one transaction for a round of one tenant holds the
+ * rows, their events, the month's count, the gas budget and the callers' idempotency keys. A credential that was there
+ * already is refused as a duplicate by the unique claim, whoever sent it first.
+ */
+export function createRecorder(deps: Deps, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
+  const record = gather<Candidate, Recorded | Error>({ itemsMax: 128, roundsMax: 2 }, async (candidates) => {
+    const outcomes = new Map<Candidate, Recorded | Error>()
+    const byTenant = Map.groupBy(candidates, ({ ctx }) => `${ctx.tenant.organisationId}/${ctx.tenant.environment}`)
+    await Promise.all(
+      [...byTenant.values()].map(async (group) => {
+        try {
+          const recorded = await deps.db.tx((tx) => recordGroup(tx, group, limits))
+          group.forEach((candidate, index) => outcomes.set(candidate, recorded[index] ?? 'duplicate'))
+        } catch (error) {
+          for (const candidate of group) outcomes.set(candidate, error instanceof Error ? error : new Error(String(error)))
+        }
+      }),
+    )
+    return candidates.map((candidate) => outcomes.get(candidate) ?? new Error('a payment was neither recorded nor refused'))
+  })
+  return async (candidate) => refuse(candidate, await record(candidate))
+}
+
+async function refuse(candidate: Candidate, outcome: Recorded | Error): Promise<void> {
+  if (outcome instanceof Error) throw outcome
+  if (outcome === 'duplicate') throw fail('duplicate-payment')
+  if (outcome === 'gas-budget') throw fail('settlement-budget-exceeded')
+  if (outcome === 'plan-limit') throw await limitReached(candidate.ctx)
+}
+
+/** The 429 of the plan's monthly count, with the figures as they are now. */
+export async function limitReached(ctx: Ctx): Promise<Error> {
+  return ctx.db.tx(async (tx) => {
+    const plan = await planOf(tx, ctx.tenant.organisationId)
+    const current = await lockCounter(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))
+    return limitError(ctx, 'payment-limit-reached', plan.paymentsPerMonth, current)
+  })
+}
+
+async function recordGroup(tx: Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Recorded[]> {
+  const first = group[0]
+  if (first === undefined) return []
+  const { ctx } = first
+  const now = ctx.clock.now()
+  const month = monthOf(now)
+  const plan = await planOf(tx, ctx.tenant.organisationId)
+  const used = await lockCounter(tx, ctx.tenant, 'payments', month)
+  const room = plan.paymentsPerMonth < 0 ? Number.POSITIVE_INFINITY : plan.paymentsPerMonth - used
+  const admitted = await admit(tx, group, room, limits)
+  const chosen = group.filter((_, index) => admitted[index] === 'recorded')
+  if (chosen.length === 0) return admitted
+  const inserted = await insertPayments(tx, ctx.tenant, chosen.map(({ payment }) => payment))
+  const made = chosen.filter(({ payment }) => inserted.has(payment.id))
+  if (made.length > 0) {
+    await reserveGas(tx, made)
+    await publishEvents(ctx, tx, 'payment.received', made.map(({ payment }) => receivedPayload(payment)))
+    await addToCounter(tx, ctx.tenant, 'payments', month, made.length)
+    for (const candidate of made) await commitKey(tx, candidate.ctx.idempotency, candidate.payment.id)
+  }
+  return group.map((candidate, index) => {
+    const verdict = admitted[index] ?? 'duplicate'
+    return verdict === 'recorded' && !inserted.has(candidate.payment.id) ? 'duplicate' : verdict
+  })
+}
+
+async function commitKey(tx: Tx, handle: IdempotencyHandle | undefined, paymentId: string): Promise<void> {
+  await handle?.commit(tx, paymentId)
+}
+
+/** Decides, before anything is written, who is a copy, who is over the plan and who is over the gas budget. */
+async function admit(tx: Tx, group: readonly Candidate[], room: number, limits: RecordLimits): Promise<Recorded[]> {
+  const claims = group.flatMap(({ payment }) => (payment.claimKey === null ? [] : [payment.claimKey]))
+  const taken = new Set(Number.isFinite(room) && claims.length > 0 ? await listTakenClaims(tx, claims) : [])
+  const gasLeft = await gasLeftByNetwork(tx, group, limits)
+  let left = room
+  return group.map(({ payment }) => {
+    if (payment.claimKey !== null && taken.has(payment.claimKey)) return 'duplicate'
+    if (left <= 0) return 'plan-limit'
+    if (payment.settlement !== null) {
+      const gas = gasLeft.get(payment.network) ?? 0n
+      if (gas < gasPerSettlement) return 'gas-budget'
+      gasLeft.set(payment.network, gas - gasPerSettlement)
+    }
+    if (payment.claimKey !== null) taken.add(payment.claimKey)
+    left -= 1
+    return 'recorded'
+  })
+}
+
+async function gasLeftByNetwork(tx: Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Map<string, bigint>> {
+  const left = new Map<string, bigint>()
+  for (const { ctx, payment } of group) {
+    if (payment.settlement === null || left.has(payment.network)) continue
+    left.set(payment.network, limits.gasPerDayMax - (await lockGasReserved(tx, ctx.tenant, payment.network, dayOf(ctx.clock.now()))))
+  }
+  return left
+}
+
+async function reserveGas(tx: Tx, made: readonly Candidate[]): Promise<void> {
+  const onChain = Map.groupBy(made.filter(({ payment }) => payment.settlement !== null), ({ payment }) => payment.network)
+  for (const [network, candidates] of onChain) {
+    const ctx = candidates[0]?.ctx
+    if (ctx === undefined) continue
+    await addGasReserved(tx, ctx.tenant, network, dayOf(ctx.clock.now()), gasPerSettlement * BigInt(candidates.length))
+  }
+}
+
+function dayOf(now: Date): string {
+  return now.toISOString().slice(0, 10)
+}
+
+function receivedPayload(payment: NewPayment): Record<string, unknown> {
+  return {
+    paymentId: payment.id,
+    walletId: payment.walletId,
+    amount: formatAmount(payment.rawAmount, payment.decimals),
+    token: payment.token,
+    chain: payment.chain,
+    protocol: payment.protocol,
+    payer: payment.payer,
+    txHash: null,
+    route: payment.route,
+    vaultId: null,
+    receivedAt: payment.createdAt.toISOString(),
+  }
+}

@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { type Operation, operation } from '../../platform/operation.ts'
+import { chainErrors } from '../../chain/errors.ts'
+import { walletErrors } from '../wallets/index.ts'
+import { planErrors } from '../plans/index.ts'
+import { challenge } from './challenge.ts'
+import { fail, failBody } from './errors.ts'
+import { getPayment, getPaymentLog, listPaymentLogs, summariseLogs } from './logs.ts'
+import * as schema from './schema.ts'
+import { settlementState, settlePayment } from './settle.ts'
+import { verifiedAnswer, verifyPayment } from './verify.ts'
+
+const { 'payment-not-found': paymentNotFound, 'payment-log-not-found': logNotFound } = fail.table
+
+const challengeOperation = operation({
+  id: 'payments.challenge',
+  method: 'POST',
+  path: '/payments/challenge',
+  summary: 'Make the challenge that an unpaid request is answered with.',
+  description: 'With count it answers an array of that many challenges, so that a middleware can fetch ahead.',
+  input: schema.ChallengeRequest,
+  output: z.union([schema.Challenge, z.array(schema.Challenge)]),
+  errors: { ...walletErrors, ...chainErrors, 'chain-not-supported': fail.table['chain-not-supported'], ...amountErrors() },
+  run: (ctx, { body }) => challenge(ctx, body),
+})
+
+const verifyOperation = operation({
+  id: 'payments.verify',
+  method: 'POST',
+  path: '/payments/verify',
+  summary: 'Verify a payment credential and record the payment, once.',
+  input: schema.VerifyRequest,
+  output: schema.VerifiedPayment,
+  errors: {
+    ...walletErrors,
+    ...chainErrors,
+    ...amountErrors(),
+    'payment-limit-reached': planErrors['payment-limit-reached'],
+    'payment-verification-failed': fail.table['payment-verification-failed'],
+    'duplicate-payment': fail.table['duplicate-payment'],
+    'chain-not-supported': fail.table['chain-not-supported'],
+    'settlement-budget-exceeded': fail.table['settlement-budget-exceeded'],
+  },
+  idempotency: 'intent',
+  resume: (ctx, paymentId) => verifiedAnswer(ctx, paymentId),
+  run: (ctx, { body }) => verifyPayment(ctx, body),
+})
+
+const settleOperation = operation({
+  id: 'payments.settle',
+  method: 'POST',
+  path: '/payments/settle',
+  summary: 'Bring a verified payment to the chain, and wait for the outcome.',
+  description: 'Waits some seconds and answers 202 while the outcome is not known; with `Prefer: respond-async` it answers at once.',
+  input: schema.SettleRequest,
+  output: schema.Settlement,
+  otherOutputs: { 202: schema.Settling },
+  errors: {
+    ...failBody.table,
+    'settlement-failed': fail.table['settlement-failed'],
+    'payment-voided': fail.table['payment-voided'],
+  },
+  idempotency: 'intent',
+  resume: (ctx, paymentId) => settlementState(ctx, paymentId),
+  run: (ctx, { body, headers }) => settlePayment(ctx, body, /\brespond-async\b/.test(headers.prefer ?? '')),
+})
+
+const getOperation = operation({
+  id: 'payments.get',
+  method: 'GET',
+  path: '/payments/{id}',
+  summary: 'Get one payment.',
+  params: schema.PaymentParams,
+  output: schema.Payment,
+  errors: { 'payment-not-found': paymentNotFound },
+  run: (ctx, { params }) => getPayment(ctx, params.id),
+})
+
+function logOperationsAt(id: string, path: string): Operation[] {
+  return [
+    operation({
+      id: `${id}.list`,
+      method: 'GET',
+      path,
+      summary: 'List payment logs, newest first.',
+      query: schema.LogQuery,
+      output: schema.PaymentLog,
+      list: true,
+      run: (ctx, { query }) => listPaymentLogs(ctx, query),
+    }),
+    operation({
+      id: `${id}.summary`,
+      method: 'GET',
+      path: `${path}/summary`,
+      summary: 'Totals per route and token.',
+      query: schema.SummaryQuery,
+      output: z.array(schema.RouteSummary),
+      run: (ctx, { query }) => summariseLogs(ctx, query),
+    }),
+    operation({
+      id: `${id}.get`,
+      method: 'GET',
+      path: `${path}/{paymentLogId}`,
+      summary: 'Get one payment log.',
+      params: schema.PaymentLogParams,
+      output: schema.PaymentLog,
+      errors: { 'payment-log-not-found': logNotFound },
+      run: (ctx, { params }) => getPaymentLog(ctx, params.paymentLogId),
+    }),
+  ]
+}
+
+function amountErrors() {
+  return { 'amount-invalid': failBody.table['amount-invalid'], 'amount-below-minimum': failBody.table['amount-below-minimum'] }
+}
+
+export const paymentOperations: readonly Operation[] = [challengeOperation, verifyOperation, settleOperation, getOperation, ...logOperationsAt('payments.logs', '/payments/logs'), ...logOperationsAt('account.paymentLogs', '/account/payment-logs')]

@@ -1,0 +1,144 @@
+import { z } from 'zod'
+import { id, type Id } from '../../platform/ids.ts'
+import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
+
+const WalletId = z
+  .string()
+  .regex(/^(byw|mwt|cad)_[0-7][0-9a-hjkmnp-tv-z]{25}$/, 'must be the identifier of a wallet (byw_, mwt_ or cad_)') as unknown as z.ZodType<
+  Id<'byw'> | Id<'mwt'> | Id<'cad'>,
+  Id<'byw'> | Id<'mwt'> | Id<'cad'>
+>
+
+/** Decimal US dollars, as text. How many digits the token takes is checked against the token. */
+const Price = z.string().regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.01"').meta({ example: '0.01' })
+
+const Resource = z
+  .string()
+  .max(2048)
+  .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), 'must be an http(s) URL')
+
+export const ChallengeRequest = z
+  .strictObject({
+    walletId: WalletId,
+    resource: Resource.optional(),
+    hostname: z.string().max(253).regex(/^[A-Za-z0-9.-]+(:\d{1,5})?$/, 'must be a host name').optional(),
+    price: Price,
+    description: text(1024).optional(),
+    mimeType: text(255).optional(),
+    intent: z.enum(['charge', 'session']).default('charge'),
+    acceptX402: z.boolean().default(true),
+    acceptMPP: z.boolean().default(true),
+    digest: text(512).optional(),
+    ip: z.union([z.ipv4(), z.ipv6()]).optional(),
+    count: z.int().min(1).max(100).optional(),
+  })
+  .refine((body) => body.resource !== undefined || body.hostname !== undefined, { path: ['resource'], message: 'give resource or hostname' })
+  .refine((body) => body.acceptX402 || body.acceptMPP, { path: ['acceptX402'], message: 'accept at least one protocol' })
+export type ChallengeRequest = z.output<typeof ChallengeRequest>
+
+export const Challenge = z.strictObject({
+  x402: z.string().nullable().meta({ description: 'Value of the PAYMENT-REQUIRED header (x402 version 2).' }),
+  x402V1: z.record(z.string(), z.unknown()).nullable().meta({ description: 'JSON body of the 402 answer (x402 version 1).' }),
+  mpp: z.string().nullable().meta({ description: 'Value of the WWW-Authenticate header (MPP).' }),
+  expiresAt: Instant,
+})
+
+export const VerifyRequest = z.strictObject({
+  protocol: z.enum(['x402', 'mpp']),
+  credential: z.string().min(1).max(65_536),
+  price: Price,
+  currency: z.literal('USD').default('USD'),
+  walletId: WalletId,
+  resource: Resource.optional(),
+  method: z.string().regex(/^[A-Z]{1,16}$/, 'must be an HTTP method in capitals').optional(),
+  description: text(1024).optional(),
+  network: z.string().regex(/^eip155:\d{1,18}$/, 'must be a CAIP-2 id such as eip155:8453').optional(),
+})
+export type VerifyRequest = z.output<typeof VerifyRequest>
+
+export const VerifiedPayment = z.strictObject({
+  valid: z.literal(true),
+  paymentId: id('pay'),
+  protocol: z.enum(['x402', 'mpp']),
+  amount: z.string(),
+  coin: z.string(),
+  payer: z.string().nullable(),
+  txHash: z.string().nullable(),
+  settledAt: Instant.nullable(),
+  settlementPending: z.boolean(),
+  settlementToken: z.string(),
+})
+
+export const SettleRequest = z.strictObject({ paymentId: id('pay'), settlementToken: z.string().min(1).max(256) })
+export type SettleRequest = z.output<typeof SettleRequest>
+
+export const Settlement = z.strictObject({ txHash: z.string().nullable(), settledAt: Instant })
+export const Settling = z.strictObject({ status: z.literal('settling'), txHash: z.string().nullable() })
+
+export const paymentStatuses = ['verified', 'settling', 'settled', 'settlement_failed', 'voided'] as const
+
+export const Payment = z.strictObject({
+  id: id('pay'),
+  status: z.enum(paymentStatuses),
+  protocol: z.enum(['x402', 'mpp']),
+  amount: z.string(),
+  rawAmount: z.string(),
+  token: z.string(),
+  chain: z.string(),
+  network: z.string(),
+  payer: z.string().nullable(),
+  payTo: z.string(),
+  walletId: z.string(),
+  resource: z.string().nullable(),
+  route: z.string().nullable(),
+  method: z.string().nullable(),
+  description: z.string().nullable(),
+  apiKeyId: id('key'),
+  txHash: z.string().nullable(),
+  settledAt: Instant.nullable(),
+  failureReason: z.string().nullable(),
+  vaultId: z.string().nullable(),
+  sessionId: z.string().nullable(),
+  createdAt: Instant,
+})
+
+export const PaymentLog = z.strictObject({
+  id: id('plog'),
+  paymentId: id('pay'),
+  route: z.string().nullable(),
+  method: z.string().nullable(),
+  amount: z.string(),
+  token: z.string(),
+  chain: z.string(),
+  protocol: z.enum(['x402', 'mpp']),
+  txHash: z.string().nullable(),
+  payer: z.string().nullable(),
+  walletId: z.string(),
+  vaultId: z.string().nullable(),
+  sessionId: z.string().nullable(),
+  apiKeyId: id('key'),
+  status: z.enum(paymentStatuses),
+  createdAt: Instant,
+})
+
+const logFilters = {
+  route: z.string().max(2048).optional(),
+  protocol: z.enum(['x402', 'mpp']).optional(),
+  walletId: z.string().max(64).optional(),
+  apiKeyId: z.string().max(64).optional(),
+  from: InstantInput.optional(),
+  to: InstantInput.optional(),
+}
+export const LogQuery = PageQuery.extend(logFilters)
+export const SummaryQuery = z.strictObject(logFilters)
+export type LogFilters = z.output<typeof SummaryQuery>
+
+export const RouteSummary = z.strictObject({
+  route: z.string().nullable(),
+  totalPayments: z.int(),
+  totalRevenue: z.string(),
+  token: z.string(),
+})
+
+export const PaymentParams = z.strictObject({ id: id('pay') })
+export const PaymentLogParams = z.strictObject({ paymentLogId: id('plog') })

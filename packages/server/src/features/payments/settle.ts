@@ -1,0 +1,81 @@
+import type { Ctx, Deps } from '../../platform/ctx.ts'
+import { gather } from '../../platform/db/gather.ts'
+import type { PaymentId } from '../../platform/ids.ts'
+import { Reply } from '../../platform/operation.ts'
+import { pause } from '../../platform/work/runner.ts'
+import { fail, failBody } from './errors.ts'
+import type { SettleRequest } from './schema.ts'
+import { listOutcomes, markSettling, type Outcome } from './settlement-store.ts'
+import { findPayment, type PaymentRow } from './store.ts'
+
+const pollMs = 40
+
+/** Asks for settlement and tells how it went; shared by all requests of a process, so that waiting costs one query a turn. */
+export interface Settlements {
+  /** Durable: once this returns, the settlement lane finishes it by itself, whatever happens to this process. */
+  ask(paymentId: PaymentId): Promise<void>
+  outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>
+}
+
+export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, nudge: () => void): Settlements {
+  const ask = gather<PaymentId, true>({ itemsMax: 256, roundsMax: 2 }, async (paymentIds) => {
+    await markSettling(deps.db, paymentIds, deps.clock.now())
+    nudge()
+    return paymentIds.map(() => true)
+  })
+  const look = gather<PaymentId, Outcome>({ itemsMax: 512, roundsMax: 1 }, async (paymentIds) => {
+    const found = new Map((await listOutcomes(deps.db, paymentIds)).map((outcome) => [outcome.id, outcome]))
+    return paymentIds.map((paymentId) => {
+      const outcome = found.get(paymentId)
+      if (outcome === undefined) throw new Error('a payment disappeared')
+      return outcome
+    })
+  })
+  return {
+    ask: async (paymentId) => {
+      await ask(paymentId)
+    },
+    async outcome(paymentId, waitMs) {
+      const until = performance.now() + waitMs
+      for (;;) {
+        const outcome = await look(paymentId)
+        if (isEnded(outcome.status) || performance.now() >= until) return outcome
+        await pause(pollMs, new AbortController().signal)
+      }
+    },
+  }
+}
+
+function isEnded(status: Outcome['status']): boolean {
+  return status === 'settled' || status === 'settlement_failed' || status === 'voided'
+}
+
+/**
+ * Settles a verified payment. The wish is stored before anything is sent, asking again joins the same settlement, and
+ * every caller gets the one outcome: settled, failed, or 202 while the chain has not said.
+ */
+export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsync: boolean): Promise<Reply> {
+  const payment = await findPayment(ctx.db, ctx.tenant, request.paymentId)
+  if (payment === undefined) throw failBody('payment-not-found')
+  if (!ctx.settlementTokens.check(payment.id, request.settlementToken)) throw failBody('settlement-token-invalid')
+  if (ctx.idempotency !== undefined) {
+    const handle = ctx.idempotency
+    await ctx.db.tx((tx) => handle.commit(tx, payment.id))
+  }
+  if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
+  return settlementReply(isEnded(payment.status) ? payment : await ctx.settlements.outcome(payment.id, respondAsync ? 0 : ctx.settleWaitMs))
+}
+
+/** The present state of a settlement, for a repeat of a request whose answer was never given. */
+export async function settlementState(ctx: Ctx, paymentId: string): Promise<Reply> {
+  const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
+  if (payment === undefined) throw failBody('payment-not-found')
+  return settlementReply(payment)
+}
+
+function settlementReply(payment: Pick<PaymentRow, 'status' | 'txHash' | 'settledAt' | 'failureReason'>): Reply {
+  if (payment.status === 'settled') return new Reply(200, { txHash: payment.txHash, settledAt: payment.settledAt })
+  if (payment.status === 'settlement_failed') throw fail('settlement-failed', { reason: payment.failureReason })
+  if (payment.status === 'voided') throw fail('payment-voided', { reason: payment.failureReason })
+  return new Reply(202, { status: 'settling', txHash: payment.txHash })
+}

@@ -1,0 +1,187 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import type { ApiKeyId, PaymentId, PaymentLogId } from '../../platform/ids.ts'
+import { id } from '../../platform/ids.ts'
+import { type LogFilters, paymentStatuses } from './schema.ts'
+
+/** What settlement needs of a signed EIP-3009 authorisation, as stored. Integers are decimal text. */
+export const StoredAuthorization = z.object({
+  from: z.string(),
+  to: z.string(),
+  value: z.string(),
+  validAfter: z.string(),
+  validBefore: z.string(),
+  nonce: z.string(),
+  signature: z.string(),
+  deployment: z.object({ factory: z.string(), calldata: z.string() }).nullable(),
+})
+export type StoredAuthorization = z.output<typeof StoredAuthorization>
+
+const Amount = z.string().transform((text) => BigInt(text))
+
+export const PaymentRow = z.object({
+  id: id('pay'),
+  logId: id('plog'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  walletId: z.string(),
+  apiKeyId: id('key'),
+  protocol: z.enum(['x402', 'mpp']),
+  chain: z.string(),
+  network: z.string(),
+  token: z.string(),
+  asset: z.string(),
+  decimals: z.number(),
+  rawAmount: Amount,
+  payer: z.string().nullable(),
+  payTo: z.string(),
+  settlement: StoredAuthorization.nullable(),
+  validBefore: z.date().nullable(),
+  resource: z.string().nullable(),
+  route: z.string().nullable(),
+  method: z.string().nullable(),
+  description: z.string().nullable(),
+  status: z.enum(paymentStatuses),
+  failureReason: z.string().nullable(),
+  settleAttempt: z.number(),
+  chainTransactionId: z.string().nullable(),
+  txHash: z.string().nullable(),
+  settledAt: z.date().nullable(),
+  vaultId: z.string().nullable(),
+  sessionId: z.string().nullable(),
+  createdAt: z.date(),
+})
+export type PaymentRow = z.output<typeof PaymentRow>
+
+const columns = sql`id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, chain, network, token, asset, decimals,
+  raw_amount, payer, pay_to, settlement, valid_before, resource, route, method, description, status, failure_reason, settle_attempt,
+  chain_transaction_id, tx_hash, settled_at, vault_id, session_id, created_at`
+
+/** A payment about to be recorded, with its ids made. */
+export interface NewPayment {
+  readonly id: PaymentId
+  readonly logId: PaymentLogId
+  readonly walletId: string
+  readonly apiKeyId: ApiKeyId
+  readonly protocol: 'x402' | 'mpp'
+  readonly protocolVersion: number | null
+  readonly claimKey: string | null
+  readonly chain: string
+  readonly network: string
+  readonly token: string
+  readonly asset: string
+  readonly decimals: number
+  readonly rawAmount: bigint
+  readonly payer: string | null
+  readonly payTo: string
+  readonly settlement: StoredAuthorization | null
+  readonly validBefore: Date | null
+  readonly resource: string | null
+  readonly route: string | null
+  readonly method: string | null
+  readonly description: string | null
+  readonly status: 'verified' | 'settled'
+  readonly settledAt: Date | null
+  readonly createdAt: Date
+}
+
+/**
+ * Inserts those payments whose claim nobody holds and answers their ids. The unique claim spans organisations: of any
+ * number of copies of one authorisation, sent anywhere at once, one row is made. Rows go in by claim order, so two
+ * batches that share claims wait for each other and never lock up.
+ */
+export async function insertPayments(tx: Tx, tenant: Tenant, payments: readonly NewPayment[]): Promise<ReadonlySet<string>> {
+  const rows = payments.map((payment) => ({ ...payment, rawAmount: payment.rawAmount.toString() }))
+  const inserted = await tx.many(z.object({ id: z.string() }), sql`
+    insert into payments (id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key, chain,
+      network, token, asset, decimals, raw_amount, payer, pay_to, settlement, valid_before, resource, route, method, description, status,
+      settled_at, created_at)
+    select id, "logId", ${tenant.organisationId}, ${tenant.environment}, "walletId", "apiKeyId", protocol, "protocolVersion", "claimKey",
+      chain, network, token, asset, decimals, "rawAmount", payer, "payTo", settlement, "validBefore", resource, route, method, description,
+      status, "settledAt", "createdAt"
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given (id text, "logId" text, "walletId" text, "apiKeyId" text,
+      protocol text, "protocolVersion" smallint, "claimKey" text, chain text, network text, token text, asset text, decimals smallint,
+      "rawAmount" numeric, payer text, "payTo" text, settlement jsonb, "validBefore" timestamptz, resource text, route text, method text,
+      description text, status text, "settledAt" timestamptz, "createdAt" timestamptz)
+    order by "claimKey"
+    on conflict (claim_key) do nothing
+    returning id`)
+  return new Set(inserted.map((row) => row.id))
+}
+
+/** Which of these claims are taken, by any organisation. */
+export async function listTakenClaims(db: Queryable, claimKeys: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await db.many(z.object({ claimKey: z.string() }), sql`select claim_key from payments where claim_key = any(${claimKeys}::text[])`)
+  return new Set(rows.map((row) => row.claimKey))
+}
+
+/** Locks the day's gas budget and answers what is reserved of it. */
+export async function lockGasReserved(tx: Tx, tenant: Tenant, network: string, day: string): Promise<bigint> {
+  await tx.run(sql`
+    insert into settlement_budgets (organisation_id, environment, network, day, gas_reserved)
+    values (${tenant.organisationId}, ${tenant.environment}, ${network}, ${day}, 0) on conflict do nothing`)
+  const row = await tx.one(z.object({ gasReserved: Amount }), sql`
+    select gas_reserved from settlement_budgets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network} and day = ${day}
+    for update`)
+  return row.gasReserved
+}
+
+export async function addGasReserved(tx: Tx, tenant: Tenant, network: string, day: string, gas: bigint): Promise<void> {
+  await tx.run(sql`
+    update settlement_budgets set gas_reserved = gas_reserved + ${gas.toString()}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network} and day = ${day}`)
+}
+
+export function findPayment(db: Queryable, tenant: Tenant, paymentId: PaymentId): Promise<PaymentRow | undefined> {
+  return db.maybeOne(PaymentRow, sql`
+    select ${columns} from payments
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}`)
+}
+
+export function findPaymentByLog(db: Queryable, tenant: Tenant, logId: PaymentLogId): Promise<PaymentRow | undefined> {
+  return db.maybeOne(PaymentRow, sql`
+    select ${columns} from payments
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and log_id = ${logId}`)
+}
+
+/** Log rows, newest first, one more than the limit. */
+export function listPayments(
+  db: Queryable,
+  tenant: Tenant,
+  filters: LogFilters,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<PaymentRow[]> {
+  return db.many(PaymentRow, sql`
+    select ${columns} from payments where ${matching(tenant, filters)} and (${page.after ?? null}::text is null or log_id < ${page.after ?? null})
+    order by log_id desc limit ${page.limit + 1}`)
+}
+
+export const RouteTotal = z.object({ route: z.string().nullable(), token: z.string(), decimals: z.number(), totalPayments: z.bigint(), totalRaw: Amount })
+
+/** Totals per route and token; payments that failed or lapsed earned nothing and are left out. */
+export function listRouteTotals(db: Queryable, tenant: Tenant, filters: LogFilters): Promise<z.output<typeof RouteTotal>[]> {
+  return db.many(RouteTotal, sql`
+    select route, token, decimals, count(*) as total_payments, sum(raw_amount) as total_raw from payments
+    where ${matching(tenant, filters)} and status in ('verified', 'settling', 'settled')
+    group by route, token, decimals order by total_payments desc, route limit 1000`)
+}
+
+function matching(tenant: Tenant, filters: LogFilters): Sql {
+  const { route = null, protocol = null, walletId = null, apiKeyId = null, from = null, to = null } = filters
+  return sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+    and (${route}::text is null or route = ${route}) and (${protocol}::text is null or protocol = ${protocol})
+    and (${walletId}::text is null or wallet_id = ${walletId}) and (${apiKeyId}::text is null or api_key_id = ${apiKeyId})
+    and (${from}::timestamptz is null or created_at >= ${from}) and (${to}::timestamptz is null or created_at < ${to})`
+}
+
+
+/** The payments of a month, for rebuilding the counter. */
+export async function countPaymentsBetween(db: Queryable, tenant: Tenant, from: Date, to: Date): Promise<number> {
+  const row = await db.one(z.object({ count: z.bigint() }), sql`
+    select count(*) as count from payments
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${from} and created_at < ${to}`)
+  return Number(row.count)
+}
+

@@ -1,0 +1,196 @@
+import { z } from 'zod'
+import { publishEvent } from '../events.ts'
+import { appendAudit } from '../audit.ts'
+import type { Ctx, Deps } from '../ctx.ts'
+import { dbInside, isDatabaseGone } from '../db/db.ts'
+import { failPlatform, Problem } from '../errors.ts'
+import { newId, type RequestId } from '../ids.ts'
+import { type Operation, type Page, Reply } from '../operation.ts'
+import type { Identity } from './authenticate.ts'
+import * as idempotency from './idempotency.ts'
+import { readJson } from './json.ts'
+import { problemContentType, problemRecord, validationProblem } from './problem.ts'
+
+/** A request as the HTTP library read it, before anything in it is believed. */
+export interface RawRequest {
+  readonly method: string
+  /** Path and query as sent. */
+  readonly url: string
+  readonly params: unknown
+  readonly query: unknown
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: Uint8Array
+}
+
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array
+}
+
+const noBody = new Uint8Array()
+
+/** The record of one call: who, whose, and the process's ports. */
+export function makeCtx(deps: Deps, identity: Identity, requestId: RequestId): Ctx {
+  const ctx: Ctx = {
+    ...deps,
+    tenant: { organisationId: identity.organisationId, environment: identity.environment },
+    actor: { kind: 'api-key', apiKeyId: identity.apiKeyId },
+    requestId,
+    idempotency: undefined,
+    publish: (tx, type, payload) => publishEvent(ctx, tx, type, payload),
+    audit: (tx, entry) => appendAudit(ctx, tx, entry),
+  }
+  return ctx
+}
+
+/**
+ * Answers one authenticated call of an operation: idempotency around validation around the verb. Never throws; what
+ * the verb throws becomes a problem record, and anything unforeseen a 500 that says nothing of the inside.
+ */
+export async function callOperation(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
+  try {
+    const key = request.headers['idempotency-key']
+    if (operation.method !== 'POST' || key === undefined) return await answer(ctx, operation, request)
+    if (key.length === 0 || key.length > 255 || !/^[\x20-\x7e]+$/.test(key)) {
+      const errors = [{ path: '/Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }]
+      throw failPlatform('validation-error', { errors })
+    }
+    const asked = { key, fingerprint: idempotency.fingerprintOf(request.method, request.url, request.body) }
+    const mode = operation.idempotency ?? 'transaction'
+    return mode === 'transaction'
+      ? await answerOnceInTransaction(ctx, operation, request, asked)
+      : await answerOnceWithLease(ctx, operation, request, asked)
+  } catch (error) {
+    return problemAnswer(ctx, error)
+  }
+}
+
+async function answer(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
+  const input = readInput(operation, request)
+  const result = await operation.run(ctx, input as never)
+  return successAnswer(operation, request, result)
+}
+
+async function answerOnceInTransaction(
+  ctx: Ctx,
+  operation: Operation,
+  request: RawRequest,
+  asked: idempotency.IdempotentRequest,
+): Promise<RawAnswer> {
+  const secret = operation.secretAnswer === true
+  try {
+    return await ctx.db.tx(async (tx) => {
+      const claim = await idempotency.claimInTransaction(ctx, tx, asked)
+      if (claim.kind === 'answered') return replayed(claim.answer)
+      const fresh = await answer({ ...ctx, db: dbInside(tx, ctx.db) }, operation, request)
+      await idempotency.storeInTransaction(ctx, tx, asked, storable(fresh), secret)
+      return fresh
+    })
+  } catch (error) {
+    const refusal = problemAnswer(ctx, error)
+    const ownRefusal = error instanceof Problem && error.code.startsWith('idempotency-')
+    if (ownRefusal || !idempotency.isKept(refusal.status)) return refusal
+    await ctx.db.tx((tx) => idempotency.storeInTransaction(ctx, tx, asked, storable(refusal), false))
+    return refusal
+  }
+}
+
+async function answerOnceWithLease(
+  ctx: Ctx,
+  operation: Operation,
+  request: RawRequest,
+  asked: idempotency.IdempotentRequest,
+): Promise<RawAnswer> {
+  const claim = await idempotency.claimWithLease(ctx, asked, ctx.requestId)
+  if (claim.kind === 'answered') return replayed(claim.answer)
+  if (claim.kind === 'unanswered') {
+    if (operation.resume === undefined) throw failPlatform('idempotency-in-progress')
+    const present = successAnswer(operation, request, await operation.resume(ctx, claim.resourceId))
+    return { ...present, headers: { ...present.headers, 'idempotency-replayed': 'true' } }
+  }
+  const handle = idempotency.leaseHandle(ctx, asked)
+  const fresh = await answer({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) => problemAnswer(ctx, error))
+  await idempotency.finishLease(ctx, asked, ctx.requestId, storable(fresh))
+  return fresh
+}
+
+function readInput(operation: Operation, request: RawRequest): { params: unknown; query: unknown; body: unknown; headers: unknown } {
+  const params = operation.params?.safeParse(request.params)
+  if (params?.success === false) throw unknownResource(operation)
+  const query = (operation.query ?? z.strictObject({})).safeParse(request.query)
+  const body = operation.input?.safeParse(readBody(request))
+  const issues = [query, body].flatMap((parsed) => (parsed?.success === false ? parsed.error.issues : []))
+  if (issues.length > 0) throw validationProblem(issues)
+  return { params: params?.data, query: query.data, body: body?.data, headers: request.headers }
+}
+
+function readBody(request: RawRequest): unknown {
+  if (request.body.length === 0) return {}
+  const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/json') throw failPlatform('unsupported-media-type')
+  return readJson(request.body)
+}
+
+/** An id in the path that cannot exist answers exactly like one that does not. */
+function unknownResource(operation: Operation): Problem {
+  const known = Object.entries(operation.errors ?? {}).find(([code, entry]) => code.endsWith('-not-found') && entry.status === 404)
+  return known === undefined ? failPlatform('not-found') : new Problem(known[0], known[1])
+}
+
+function successAnswer(operation: Operation, request: RawRequest, result: unknown): RawAnswer {
+  const reply = result instanceof Reply ? result : undefined
+  const status = reply?.status ?? operation.status ?? (operation.output === undefined ? 204 : 200)
+  const headers: Record<string, string> = { ...reply?.headers }
+  const value = reply === undefined ? result : reply.body
+  if (operation.list === true && operation.output !== undefined) {
+    const page = value as Page<unknown>
+    if (page.next !== undefined) headers.link = `<${nextUrl(request.url, page.next)}>; rel="next"`
+    return json(status, headers, z.array(operation.output).parse(page.items))
+  }
+  const schema = operation.otherOutputs?.[status] ?? operation.output
+  if (status === 204 || schema === undefined) return { status, headers, body: noBody }
+  return json(status, headers, schema.parse(value))
+}
+
+function json(status: number, headers: Readonly<Record<string, string>>, value: unknown): RawAnswer {
+  return { status, headers: { ...headers, 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) }
+}
+
+function nextUrl(url: string, cursor: string): string {
+  const [path, query] = url.split('?')
+  const parameters = new URLSearchParams(query)
+  parameters.set('cursor', cursor)
+  return `${path}?${parameters.toString()}`
+}
+
+function storable(answered: RawAnswer): idempotency.StoredAnswer {
+  return { ...answered, body: typeof answered.body === 'string' ? new TextEncoder().encode(answered.body) : answered.body }
+}
+
+function replayed(stored: idempotency.StoredAnswer): RawAnswer {
+  return { ...stored, headers: { ...stored.headers, 'idempotency-replayed': 'true' } }
+}
+
+/** Turns whatever was thrown into a problem answer, and logs what must not be shown. */
+export function problemAnswer(ctx: Pick<Ctx, 'log' | 'baseUrl' | 'requestId'>, error: unknown): RawAnswer {
+  const problem = asProblem(error)
+  if (problem.entry.status >= 500) ctx.log.error({ err: problem.cause ?? problem, code: problem.code, requestId: ctx.requestId }, 'request failed')
+  const headers: Record<string, string> = { 'content-type': problemContentType }
+  if (problem.entry.status === 401) headers['www-authenticate'] = 'Bearer realm="purser"'
+  const retryAfter = problem.members.retryAfterSeconds
+  if (typeof retryAfter === 'number') headers['retry-after'] = String(retryAfter)
+  else if (problem.entry.status === 503 || problem.code === 'idempotency-in-progress') headers['retry-after'] = '1'
+  return { status: problem.entry.status, headers, body: JSON.stringify(problemRecord(problem, ctx.baseUrl, ctx.requestId)) }
+}
+
+function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  if (isDatabaseGone(error)) return failPlatform('service-unavailable', {}, error)
+  return failPlatform('internal-error', {}, error)
+}
+
+/** A new request id. */
+export function newRequestId(deps: Pick<Deps, 'clock' | 'random'>): RequestId {
+  return newId('req', deps)
+}

@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { type ErrorTable, failPlatform } from '../errors.ts'
+import type { Operation } from '../operation.ts'
+import { ProblemRecord } from './problem.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+export interface ApiInfo {
+  readonly title: string
+  readonly version: string
+  readonly description: string
+}
+
+/** The OpenAPI 3.1 document of these operations, made from the schemas that validate them. */
+export function openApiDocument(operations: readonly Operation[], info: ApiInfo): Json {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const operation of operations) {
+    const path = (paths[operation.path] ??= {})
+    path[operation.method.toLowerCase()] = describe(operation)
+  }
+  return {
+    openapi: '3.1.0',
+    info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers: [{ url: '/' }],
+    security: [{ apiKey: [] }],
+    tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' } },
+      schemas: { Problem: schemaOf(ProblemRecord, 'output') },
+      headers: {
+        'X-Request-Id': { schema: { type: 'string' }, description: 'Names this request in logs and problem records.' },
+        Link: { schema: { type: 'string' }, description: 'RFC 8288; rel="next" while more remain.' },
+      },
+    },
+  }
+}
+
+/** Every refusal that an operation may answer: its room's and the platform's. */
+export function errorsOf(operation: Operation): ErrorTable {
+  const { unauthorized, 'validation-error': invalid, 'rate-limit-exceeded': limited, 'internal-error': internal } = failPlatform.table
+  const withBody = operation.input === undefined ? {} : bodyErrors
+  const withKey = operation.method === 'POST' ? idempotencyErrors : {}
+  return { unauthorized, 'validation-error': invalid, 'rate-limit-exceeded': limited, 'internal-error': internal, ...withBody, ...withKey, ...operation.errors }
+}
+
+const bodyErrors: ErrorTable = pick(['malformed-json', 'payload-too-large', 'unsupported-media-type'])
+const idempotencyErrors: ErrorTable = pick(['idempotency-key-reused', 'idempotency-in-progress'])
+
+function pick(codes: readonly (keyof typeof failPlatform.table)[]): ErrorTable {
+  return Object.fromEntries(codes.map((code) => [code, failPlatform.table[code]]))
+}
+
+function tagOf(operation: Operation): string {
+  return operation.id.split('.')[0] ?? operation.id
+}
+
+function describe(operation: Operation): Json {
+  const parameters = [
+    ...parametersOf(operation.params, 'path'),
+    ...parametersOf(operation.query, 'query'),
+    ...(operation.method === 'POST' ? [idempotencyParameter] : []),
+  ]
+  return {
+    operationId: operation.id,
+    tags: [tagOf(operation)],
+    summary: operation.summary,
+    ...(operation.description === undefined ? {} : { description: operation.description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(operation.input === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(operation.input, 'input') } } } }),
+    responses: responsesOf(operation),
+  }
+}
+
+const idempotencyParameter: Json = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  description: 'Send the same key again to repeat a request safely; its answer is kept for 24 hours.',
+}
+
+function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query'): Json[] {
+  if (schema === undefined) return []
+  const { properties = {}, required = [] } = schemaOf(schema, 'input') as { properties?: Record<string, Json>; required?: string[] }
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    schema: property,
+  }))
+}
+
+function responsesOf(operation: Operation): Json {
+  const responses: Record<string, unknown> = {}
+  const status = operation.status ?? (operation.output === undefined ? 204 : 200)
+  responses[status] = success(operation, operation.output)
+  for (const [other, schema] of Object.entries(operation.otherOutputs ?? {})) responses[other] = success(operation, schema)
+  const byStatus = new Map<number, string[]>()
+  for (const [code, entry] of Object.entries(errorsOf(operation))) byStatus.set(entry.status, [...(byStatus.get(entry.status) ?? []), code])
+  for (const [problemStatus, codes] of [...byStatus].sort(([left], [right]) => left - right)) {
+    responses[problemStatus] = {
+      description: codes.map((code) => `\`${code}\``).join(', '),
+      headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } },
+      content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+    }
+  }
+  return responses
+}
+
+function success(operation: Operation, output: z.ZodType | undefined): Json {
+  const headers: Record<string, Json> = { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } }
+  if (operation.list === true) headers.Link = { $ref: '#/components/headers/Link' }
+  if (output === undefined) return { description: 'Done; no body.', headers }
+  const schema = schemaOf(output, 'output')
+  return {
+    description: 'Success.',
+    headers,
+    content: { 'application/json': { schema: operation.list === true ? { type: 'array', items: schema } : schema } },
+  }
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io, unrepresentable: 'any' }) as Record<string, unknown>
+  return rest
+}

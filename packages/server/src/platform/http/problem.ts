@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import type { Problem } from '../errors.ts'
+import { failPlatform } from '../errors.ts'
+
+/** RFC 9457 problem record. Rooms add members of their own. */
+export const ProblemRecord = z.looseObject({
+  type: z.url(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  requestId: z.string(),
+})
+
+export const problemContentType = 'application/problem+json; charset=utf-8'
+
+/** The record that the caller sees: nothing of the cause is in it. */
+export function problemRecord(problem: Problem, baseUrl: string, requestId: string): Record<string, unknown> {
+  return {
+    type: `${baseUrl}/problems/${problem.code}`,
+    title: problem.entry.title,
+    status: problem.entry.status,
+    detail: problem.entry.detail,
+    ...problem.members,
+    requestId,
+  }
+}
+
+export interface Fault {
+  readonly path: string
+  readonly message: string
+}
+
+/**
+ * One 422 that names every fault. A fault whose schema gives its own problem code (`params.problem`) turns the record
+ * into that code when all faults agree on it.
+ */
+export function validationProblem(issues: readonly z.core.$ZodIssue[]): Problem {
+  const errors: Fault[] = issues.flatMap(faultsOf).slice(0, 100)
+  const codes = new Set(issues.map((issue) => (issue.code === 'custom' ? issue.params?.problem : undefined)))
+  const only = codes.size === 1 ? [...codes][0] : undefined
+  return failPlatform(only === 'address-format-invalid' ? 'address-format-invalid' : 'validation-error', { errors })
+}
+
+function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ path: pointer([...issue.path, key]), message: 'is not a field of this request' }))
+  }
+  return [{ path: pointer(issue.path), message: issue.message }]
+}
+
+/** RFC 6901. */
+function pointer(path: readonly PropertyKey[]): string {
+  return path.map((part) => `/${String(part).slice(0, 128).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}

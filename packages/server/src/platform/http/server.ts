@@ -1,0 +1,161 @@
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Deps } from '../ctx.ts'
+import { failPlatform, type Problem } from '../errors.ts'
+import type { RequestId } from '../ids.ts'
+import type { Operation } from '../operation.ts'
+import { type Identity, unauthorized } from './authenticate.ts'
+import { callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer } from './call.ts'
+import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
+
+/** Bytes of a JSON request body. */
+export const bodyBytesMax = 1_048_576
+
+/** An address that needs no key: health, documents, problem pages. */
+export interface PublicPage {
+  readonly path: string
+  readonly answer: (params: Readonly<Record<string, string>>) => RawAnswer | Promise<RawAnswer>
+}
+
+export interface HttpOptions {
+  readonly deps: Deps
+  readonly operations: readonly Operation[]
+  readonly pages: readonly PublicPage[]
+  readonly authenticate: (authorization: string | undefined) => Promise<Identity>
+  readonly keyLimit: RateLimit
+  readonly addressLimit: RateLimit
+  /** Whether X-Forwarded-For names the caller (behind a proxy of our own). */
+  readonly trustProxy: boolean
+}
+
+export interface HttpServer {
+  listen(port: number, host: string): Promise<{ port: number }>
+  /** Takes no new connections, lets every request under way finish, then resolves. */
+  close(): Promise<void>
+}
+
+/** The HTTP server. The only file that knows which library serves it (docs/decisions/0002). */
+export function createHttpServer(options: HttpOptions): HttpServer {
+  const app = fastify({
+    bodyLimit: bodyBytesMax,
+    trustProxy: options.trustProxy,
+    logger: false,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    requestTimeout: 60_000,
+    keepAliveTimeout: 72_000,
+    exposeHeadRoutes: false,
+    genReqId: () => newRequestId(options.deps),
+    routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
+    frameworkErrors: (error, request, reply) => {
+      void refuse(options.deps, request as unknown as FastifyRequest, reply as unknown as FastifyReply, error)
+    },
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.setErrorHandler((error, request, reply) => refuse(options.deps, request, reply, error))
+  app.setNotFoundHandler((request, reply) => refuse(options.deps, request, reply, failPlatform('not-found')))
+  const admit = createAdmission(options)
+  for (const page of options.pages) addPage(app, page, options, admit)
+  for (const operation of options.operations) addOperation(app, operation, options, admit)
+  return {
+    async listen(port, host) {
+      await app.listen({ port, host })
+      const address = app.server.address()
+      return { port: typeof address === 'object' && address !== null ? address.port : port }
+    },
+    close: () => app.close(),
+  }
+}
+
+interface Admit {
+  key(identity: Identity, reply: FastifyReply): void
+  address(request: FastifyRequest, reply: FastifyReply): void
+}
+
+function createAdmission(options: HttpOptions): Admit {
+  const byKey = createLimiter(options.keyLimit, options.deps.clock)
+  const byAddress = createLimiter(options.addressLimit, options.deps.clock)
+  const check = (limit: RateLimit, admission: Admission, reply: FastifyReply): void => {
+    reply.headers(rateLimitHeaders(limit, admission))
+    if (!admission.admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: admission.resetSeconds })
+  }
+  return {
+    key: (identity, reply) => check(options.keyLimit, byKey(identity.apiKeyId), reply),
+    address: (request, reply) => check(options.addressLimit, byAddress(request.ip), reply),
+  }
+}
+
+function addPage(app: FastifyInstance, page: PublicPage, options: HttpOptions, admit: Admit): void {
+  app.get(page.path, async (request, reply) => {
+    if (page.path !== '/healthz' && page.path !== '/readyz') admit.address(request, reply)
+    return send(request, reply, await page.answer(request.params as Record<string, string>))
+  })
+  void options
+}
+
+function addOperation(app: FastifyInstance, operation: Operation, options: HttpOptions, admit: Admit): void {
+  const { deps } = options
+  app.route({
+    method: operation.method,
+    url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    handler: async (request, reply) => {
+      const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
+      const identity = await identify(request, reply, options, admit)
+      admit.key(identity, reply)
+      refuseOtherOrganisation(operation, request, identity)
+      const ctx = makeCtx(deps, identity, request.id as RequestId)
+      const answer = await callOperation(ctx, operation, rawRequest(request))
+      stopTimer()
+      deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
+      if (deps.log.isLevelEnabled('debug')) deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
+      return send(request, reply, answer)
+    },
+  })
+}
+
+async function identify(request: FastifyRequest, reply: FastifyReply, options: HttpOptions, admit: Admit): Promise<Identity> {
+  try {
+    return await options.authenticate(request.headers.authorization)
+  } catch (error) {
+    admit.address(request, reply)
+    throw error
+  }
+}
+
+function refuseOtherOrganisation(operation: Operation, request: FastifyRequest, identity: Identity): void {
+  if (operation.organisationInPath !== true) return
+  const { orgId } = request.params as { orgId?: string }
+  if (orgId !== identity.organisationId) throw unauthorized('wrong organisation')
+}
+
+function rawRequest(request: FastifyRequest): Parameters<typeof callOperation>[2] {
+  return {
+    method: request.method,
+    url: request.url,
+    params: request.params,
+    query: request.query,
+    headers: request.headers as Record<string, string | undefined>,
+    body: Buffer.isBuffer(request.body) ? request.body : new Uint8Array(),
+  }
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): FastifyReply {
+  reply.code(answer.status).headers({ ...answer.headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
+  if (answer.headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
+  return reply.send(answer.body.length === 0 ? undefined : answer.body)
+}
+
+const libraryFaults: Readonly<Record<string, Problem>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: failPlatform('payload-too-large'),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: failPlatform('bad-request'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: failPlatform('unsupported-media-type'),
+  FST_ERR_BAD_URL: failPlatform('not-found'),
+  FST_ERR_ASYNC_CONSTRAINT: failPlatform('bad-request'),
+}
+
+function refuse(deps: Deps, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
+  const code = (error as { code?: unknown } | null)?.code
+  const known = typeof code === 'string' ? libraryFaults[code] : undefined
+  const clientFault = (error as { statusCode?: unknown } | null)?.statusCode === 400 ? failPlatform('bad-request', {}, error) : undefined
+  return send(request, reply, problemAnswer({ ...deps, requestId: request.id as RequestId }, known ?? clientFault ?? error))
+}

@@ -1,0 +1,40 @@
+import { newTypeId, parseTypeId } from '@purser/protocol'
+import { z } from 'zod'
+import type { Clock } from './clock.ts'
+import type { Random } from './random.ts'
+
+/** Every identifier prefix of the service document and of decisions.md, section 1. */
+export const idPrefixes = [
+  'byw', 'mwt', 'cad', 'bac', 'vlt', 'sess', 'key', 'wh', 'del', 'evt',
+  'org', 'acc', 'pay', 'plog', 'doc', 'fil', 'wtx', 'wdr', 'reg', 'vat', 'req', 'aud', 'ctx', 'job',
+] as const
+
+export type IdPrefix = (typeof idPrefixes)[number]
+export type Id<P extends IdPrefix> = `${P}_${string}`
+export type OrganisationId = Id<'org'>
+export type AccountId = Id<'acc'>
+export type ApiKeyId = Id<'key'>
+export type PaymentId = Id<'pay'>
+export type PaymentLogId = Id<'plog'>
+export type ByoWalletId = Id<'byw'>
+export type EventId = Id<'evt'>
+export type RequestId = Id<'req'>
+
+/** A new TypeID: prefix, `_`, a UUIDv7 in 26 characters of base32, so ids sort by creation. */
+export function newId<P extends IdPrefix>(prefix: P, deps: { clock: Clock; random: Random }): Id<P> {
+  return newTypeId(prefix, deps.clock.now().getTime(), deps.random.bytes(10)) as Id<P>
+}
+
+/** Schema of an id with the given prefix. Any other prefix or alphabet is refused before the database sees it. */
+export function id<P extends IdPrefix>(prefix: P): z.ZodType<Id<P>, Id<P>> {
+  const schema = z
+    .string()
+    .regex(new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`), `must be an identifier that begins with ${prefix}_`)
+    .meta({ example: `${prefix}_01h455vb4pex5vsknk084sn02q` })
+  return schema as unknown as z.ZodType<Id<P>, Id<P>>
+}
+
+/** Whether the text is an id with that prefix. */
+export function isId<P extends IdPrefix>(prefix: P, text: string): text is Id<P> {
+  return parseTypeId(text)?.prefix === prefix
+}
