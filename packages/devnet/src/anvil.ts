@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { rpcHex } from './rpc.ts'
+import { rpc } from './rpc.ts'
 
 export type AnvilOptions = {
+  /** Harmless to anvil; by it a later start knows this process again in the process list. */
+  mark?: string
+
   chainId: number
   isTempo: boolean
   port?: number
@@ -15,58 +16,49 @@ export type AnvilOptions = {
 
 const startMsMax = 20_000
 const statesKept = 256
-const portAttemptsMax = 5
 
-/**
- * Runs one native anvil, answering on 127.0.0.1. A given port is taken or refused; otherwise a free one is found, again
- * if another process takes it in between.
- */
+/** Runs one native anvil on 127.0.0.1 and answers when it listens. A given port is taken or refused, else anvil finds a free one. */
 export async function startAnvil(options: AnvilOptions): Promise<{ child: ChildProcess; rpcUrl: string }> {
-  for (let attempt = 1; ; attempt += 1) {
-    const port = options.port ?? (await findFreePort())
-    const started = spawnAnvil(options, port)
-    try {
-      await waitForChain(started.child, started.rpcUrl, options.chainId)
-      return started
-    } catch (error) {
-      started.child.kill('SIGKILL')
-      if (options.port !== undefined || attempt === portAttemptsMax) throw error
-    }
+  const child = spawnAnvil(options)
+  try {
+    const rpcUrl = `http://${await listening(child)}`
+    // Its own --quiet would hide the address; without it, anvil writes a line for every request.
+    await rpc(rpcUrl, 'anvil_setLoggingEnabled', [false])
+    return { child, rpcUrl }
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
   }
 }
 
-function spawnAnvil(options: AnvilOptions, port: number): { child: ChildProcess; rpcUrl: string } {
-  const args = ['--port', String(port), '--chain-id', String(options.chainId), '--quiet']
+function spawnAnvil(options: AnvilOptions): ChildProcess {
+  const args = ['--port', String(options.port ?? 0), '--chain-id', String(options.chainId)]
   args.push('--prune-history', String(statesKept), '--no-request-size-limit')
   if (options.isTempo) args.push('--network', 'tempo', '--hardfork', 'T4', '--mixed-mining')
   if (options.blockTimeSeconds !== undefined) args.push('--block-time', String(options.blockTimeSeconds))
   if (options.loadState !== undefined) args.push('--load-state', options.loadState)
+  if (options.mark !== undefined) args.push('--cache-path', options.mark)
   // detached: a Ctrl-C in the terminal is for us, the chain goes last.
-  const child = spawn(findAnvil(), args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
-  return { child, rpcUrl: `http://127.0.0.1:${port}` }
+  return spawn(findAnvil(), args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
 }
 
-function waitForChain(child: ChildProcess, rpcUrl: string, chainId: number): Promise<void> {
+function listening(child: ChildProcess): Promise<string> {
   let said = ''
-  child.stderr?.on('data', (chunk) => {
-    said = `${said}${chunk}`.slice(-2_000)
-  })
-  const ended = new Promise<never>((_, reject) => {
+  return new Promise((resolve, reject) => {
+    const late = () => reject(new Error(`anvil is not ready after ${startMsMax} ms`))
+    const timer = setTimeout(late, startMsMax).unref()
+    const hear = (chunk: unknown) => {
+      said = `${said}${chunk}`.slice(-4_000)
+      const address = /Listening on (\S+:\d+)/.exec(said)?.[1]
+      if (address === undefined) return
+      clearTimeout(timer)
+      resolve(address)
+    }
+    child.stdout?.on('data', hear)
+    child.stderr?.on('data', hear)
     child.once('error', reject)
-    child.once('close', (code) => reject(new Error(`anvil ended (${code}): ${said.trim()}`)))
+    child.once('close', (code) => reject(new Error(`anvil ended (${code}): ${said.trim().slice(-400)}`)))
   })
-  ended.catch(() => {})
-  return Promise.race([ended, pollChainId(child, rpcUrl, chainId)])
-}
-
-async function pollChainId(child: ChildProcess, rpcUrl: string, chainId: number): Promise<void> {
-  const deadline = performance.now() + startMsMax
-  while (child.exitCode === null && performance.now() < deadline) {
-    const found = await rpcHex(rpcUrl, 'eth_chainId').catch(() => undefined)
-    if (found !== undefined && child.exitCode === null && Number(found) === chainId) return
-    await delay(15)
-  }
-  throw new Error(`No chain ${chainId} at ${rpcUrl}`)
 }
 
 function findAnvil(): string {
@@ -79,17 +71,4 @@ function findAnvil(): string {
       cause,
     })
   }
-}
-
-function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() =>
-        address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port')),
-      )
-    })
-  })
 }

@@ -59,13 +59,18 @@ export function saveWhileRunning(rpcUrl: string, file: string): { stop(): Promis
 /** Ends an anvil that a killed launcher left behind, after taking its state, so nothing that it mined is lost. */
 export async function endOrphanChain(stateFile: string): Promise<void> {
   const { pid, rpcUrl } = readPidFile(pidFile(stateFile))
-  const alive = () => pid > 0 && commandLine(pid)?.includes(`--port ${new URL(rpcUrl).port} `) === true
+  const alive = () => pid > 0 && commandLine(pid)?.includes(markOf(stateFile)) === true
   if (alive()) {
     await saveChainState(rpcUrl, stateFile).catch(() => {})
     signalProcess(pid, 'SIGTERM')
     if (!(await waitUntil(() => !alive(), orphanMs))) signalProcess(pid, 'SIGKILL')
   }
   forgetChain(stateFile)
+}
+
+/** What stands in the command line of the chain that runs on a state file, so that a reused pid is not mistaken for it. */
+export function markOf(stateFile: string): string {
+  return `${stateFile}.cache`
 }
 
 /** Leaves a note of who runs the chain, for the next start to find if this process is killed. */

@@ -1,13 +1,11 @@
-import type { ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { type Address, type Network, type NetworkName, networkByName } from '@purser/protocol'
 import { startAnvil } from './anvil.ts'
-import { endOrphanChain, forgetChain, rememberChain, saveChainState, saveWhileRunning } from './chain-state.ts'
-import { guardChild } from './child-guard.ts'
+import { endOrphanChain, forgetChain, markOf, rememberChain, saveChainState, saveWhileRunning } from './chain-state.ts'
+import { endChild, guardChild } from './child-guard.ts'
 import { takeLock } from './lock.ts'
 import { installContracts } from './predeploys.ts'
-import { waitUntil } from './processes.ts'
 
 export type ChainOptions = {
   network: NetworkName
@@ -28,8 +26,8 @@ export type DevChain = {
   tokens: Record<string, Address>
   /** Saves the state, if it has a file, and ends the chain. */
   stop(): Promise<void>
-  /** The crash, for tests: SIGKILL. */
-  kill(): void
+  /** The crash, for tests: SIGKILL; resolves when it is dead. */
+  kill(): Promise<void>
 }
 
 /** The account that pays for what the faucet does. Its key is public knowledge (anvil's first): it never has real money. */
@@ -37,8 +35,6 @@ export const devAccount = {
   address: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
   privateKey: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
 } as const
-
-const stopMs = 10_000
 
 /**
  * Runs a local chain with the chain id, the token addresses and the token domains of a network of the registry, so that
@@ -72,8 +68,8 @@ async function run(options: ChainOptions, network: Network, stateFile?: string):
     rpcUrl,
     pid: child.pid ?? 0,
     tokens: Object.fromEntries(network.tokens.map(({ symbol, address }) => [symbol, address])),
-    stop: () => stop(child),
-    kill: () => child.kill('SIGKILL'),
+    stop: () => endChild(child, ['SIGTERM', 'SIGKILL']),
+    kill: () => endChild(child, ['SIGKILL']),
   }
 }
 
@@ -83,10 +79,6 @@ async function runOnFile(options: ChainOptions, network: Network, { stateFile, r
   const chain = await run(options, network, stateFile)
   rememberChain(stateFile, chain.pid, chain.rpcUrl)
   const saving = saveWhileRunning(chain.rpcUrl, stateFile)
-  const end = async () => {
-    await saving.stop()
-    release()
-  }
   return {
     ...chain,
     async stop() {
@@ -96,9 +88,10 @@ async function runOnFile(options: ChainOptions, network: Network, { stateFile, r
       forgetChain(stateFile)
       release()
     },
-    kill() {
-      chain.kill()
-      void end()
+    async kill() {
+      await chain.kill()
+      await saving.stop()
+      release()
     },
   }
 }
@@ -111,14 +104,7 @@ function anvilOptions(options: ChainOptions, network: Network, stateFile: string
     isTempo,
     ...(options.port === undefined ? {} : { port: options.port }),
     ...(blockTimeSeconds === undefined ? {} : { blockTimeSeconds }),
+    ...(stateFile === undefined ? {} : { mark: markOf(stateFile) }),
     ...(stateFile !== undefined && existsSync(stateFile) ? { loadState: stateFile } : {}),
   }
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  const gone = () => child.exitCode !== null || child.signalCode !== null
-  child.kill('SIGTERM')
-  if (await waitUntil(gone, stopMs)) return
-  child.kill('SIGKILL')
-  await waitUntil(gone, stopMs)
 }

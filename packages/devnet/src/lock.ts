@@ -15,7 +15,7 @@ export class InUseError extends Error {
  * operating system: the exclusive lock that SQLite takes on an empty file.
  */
 export function takeLock(file: string, subject: string): { release(): void } {
-  const handle = new DatabaseSync(file)
+  const handle = open(file, subject)
   try {
     handle.exec('pragma journal_mode = memory; begin exclusive')
     chmodSync(file, 0o600)
@@ -28,5 +28,13 @@ export function takeLock(file: string, subject: string): { release(): void } {
     release() {
       if (handle.isOpen) handle.close()
     },
+  }
+}
+
+function open(file: string, subject: string): DatabaseSync {
+  try {
+    return new DatabaseSync(file)
+  } catch (cause) {
+    throw new Error(`${subject} cannot be written by this user`, { cause })
   }
 }

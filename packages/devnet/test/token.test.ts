@@ -107,9 +107,7 @@ test('a signed authorization moves exactly its money, once; the replay says why 
 test('the overload with v, r and s moves money as well', async () => {
   const payer = await aFundedPayer(5n)
   const { from, to, value, validAfter, validBefore, nonce } = authorize(payer.address, { value: 5n })
-  const { r, s, yParity } = parseSignature(
-    await sign(payer, { from, to, value, validAfter, validBefore, nonce }),
-  )
+  const { r, s, yParity } = parseSignature(await sign(payer, { from, to, value, validAfter, validBefore, nonce }))
   await send([from, to, value, validAfter, validBefore, nonce, 27 + yParity, r, s])
   expect(await tokenBalance(chain, 'USDC', payer.address)).toBe(0n)
 })
@@ -125,9 +123,7 @@ test('every way to be wrong is refused with the reason that the real token gives
   expect(await reason({ validBefore: 1n })).toBe('FiatTokenV2: authorization is expired')
   expect(await reason({ value: 101n })).toBe('ERC20: transfer amount exceeds balance')
   expect(await reason({}, stranger)).toBe('FiatTokenV2: invalid signature')
-  expect(await reason({ to: '0x0000000000000000000000000000000000000000' })).toBe(
-    'ERC20: transfer to the zero address',
-  )
+  expect(await reason({ to: '0x0000000000000000000000000000000000000000' })).toBe('ERC20: transfer to the zero address')
   const authorization = authorize(payer.address, { value: 1n })
   const signature = await sign(payer, authorization)
   expect(await whyNot({ ...authorization, value: 2n }, signature)).toBe('FiatTokenV2: invalid signature')
@@ -142,7 +138,12 @@ test('a canceled authorization pays nothing, and only its payee may take one by 
   const payer = await aFundedPayer(100n)
   const authorization = authorize(payer.address, { value: 1n })
   const cancel = { authorizer: payer.address, nonce: authorization.nonce }
-  const types = { CancelAuthorization: [{ name: 'authorizer', type: 'address' }, { name: 'nonce', type: 'bytes32' }] } as const
+  const types = {
+    CancelAuthorization: [
+      { name: 'authorizer', type: 'address' },
+      { name: 'nonce', type: 'bytes32' },
+    ],
+  } as const
   const cancellation = await payer.signTypedData({ domain, types, primaryType: 'CancelAuthorization', message: cancel })
   const args = [payer.address, authorization.nonce, cancellation] as const
   await sendFromDevAccount(chain, token, encodeFunctionData({ abi, functionName: 'cancelAuthorization', args }))

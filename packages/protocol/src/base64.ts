@@ -4,13 +4,14 @@ const base64Pattern = /^[A-Za-z0-9+/]*={0,2}$/
 const base64UrlPattern = /^[A-Za-z0-9_-]*$/
 const chunkSize = 8_192
 
+type NativeDecode = (text: string, options: { lastChunkHandling: 'strict' }) => Uint8Array
+type NativeEncode = () => string
+const nativeDecode: unknown = Reflect.get(Uint8Array, 'fromBase64')
+const nativeEncode: unknown = Reflect.get(Uint8Array.prototype, 'toBase64')
+
 /** Standard base64 with padding (RFC 4648 section 4). */
 export function encodeBase64(bytes: Uint8Array): string {
-  let binary = ''
-  for (let i = 0; i < bytes.length; i += chunkSize) {
-    binary += String.fromCharCode(...bytes.subarray(i, i + chunkSize))
-  }
-  return btoa(binary)
+  return isNativeEncode(nativeEncode) ? nativeEncode.call(bytes) : encodeByBtoa(bytes)
 }
 
 /**
@@ -18,6 +19,20 @@ export function encodeBase64(bytes: Uint8Array): string {
  * `encodeBase64` writes answers `undefined`, so that one message has one text.
  */
 export function decodeBase64(text: string): Uint8Array | undefined {
+  return isNativeDecode(nativeDecode) ? decodeByEngine(nativeDecode, text) : decodeByAtob(text)
+}
+
+/** `encodeBase64` for engines without `toBase64`; exported for its test. */
+export function encodeByBtoa(bytes: Uint8Array): string {
+  let binary = ''
+  for (let i = 0; i < bytes.length; i += chunkSize) {
+    binary += String.fromCharCode(...bytes.subarray(i, i + chunkSize))
+  }
+  return btoa(binary)
+}
+
+/** `decodeBase64` for engines without `fromBase64`; exported for its test. */
+export function decodeByAtob(text: string): Uint8Array | undefined {
   if (text.length % 4 !== 0 || !base64Pattern.test(text) || hasLooseBits(text)) return undefined
   const binary = atob(text)
   const bytes = new Uint8Array(binary.length)
@@ -52,6 +67,24 @@ export function decodeJsonBase64(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** The engine skips white space, which shows in the length. */
+function decodeByEngine(decode: NativeDecode, text: string): Uint8Array | undefined {
+  try {
+    const bytes = decode(text, { lastChunkHandling: 'strict' })
+    return Math.ceil(bytes.length / 3) * 4 === text.length ? bytes : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isNativeDecode(value: unknown): value is NativeDecode {
+  return typeof value === 'function'
+}
+
+function isNativeEncode(value: unknown): value is NativeEncode {
+  return typeof value === 'function'
 }
 
 /** Bits that a decoder would drop unseen, by which two texts could mean the same bytes. */

@@ -78,7 +78,7 @@ export type {
   SignatureFault,
 } from './signature.ts'
 export { parseEcdsa, parseSignature, recoverAddress, signatureBytesMax } from './signature.ts'
-export { encodeTypeId, parseTypeId, uuidV7 } from './typeid.ts'
+export { encodeTypeId, newTypeId, parseTypeId, uuidV7 } from './typeid.ts'
 export { decodeUtf8, utf8 } from './utf8.ts'
 export type { AuthorizationCheck, AuthorizationVerdict, SignatureKind } from './x402/check-authorization.ts'
 export { checkAuthorization, settleMarginSeconds } from './x402/check-authorization.ts'

@@ -14,6 +14,11 @@ export function encodeTypeId(prefix: string, bytes: Uint8Array): string {
   return prefix === '' ? encodeSuffix(bytes) : `${prefix}_${encodeSuffix(bytes)}`
 }
 
+/** A TypeID of a new UUIDv7: time and randomness are the caller's, the faults those of `uuidV7` and `encodeTypeId`. */
+export function newTypeId(prefix: string, unixMs: number, random10: Uint8Array): string {
+  return encodeTypeId(prefix, uuidV7(unixMs, random10))
+}
+
 /** The prefix and the 16 bytes of a TypeID; `undefined` for any text that `encodeTypeId` would not write. */
 export function parseTypeId(text: string): { prefix: string; bytes: Uint8Array } | undefined {
   const suffix = text.slice(-suffixLength)

@@ -1,8 +1,8 @@
 import type { Method, RequestOptions, Send } from './transport.ts'
 
 /**
- * Sends and answers the body alone, taken at its word: it has the form that the service's OpenAPI document promises for the
- * operation. What money hangs on is read member by member instead, in payments.ts.
+ * Sends and answers the body alone, taken at its word: it has the form that the service's OpenAPI document promises for
+ * the operation. What money hangs on is read member by member instead, in payments.ts.
  */
 export async function call<T>(send: Send, method: Method, to: string, options?: RequestOptions): Promise<T> {
   const { body } = await send(method, to, options)

@@ -23,8 +23,8 @@ export interface PurserOptions {
 export type Purser = ReturnType<typeof createPurser>
 
 /**
- * A client of the service: one method per operation, named by its id. A POST carries one Idempotency-Key over all its attempts, so that
- * a lost answer cannot move money twice. Everything but a success is thrown as a PurserError.
+ * A client of the service: one method per operation, named by its id. A POST carries one Idempotency-Key over all its
+ * attempts, so that a lost answer cannot move money twice. Everything but a success is thrown as a PurserError.
  */
 export function createPurser(options: PurserOptions) {
   const send = transport(settingsOf(options))
@@ -34,7 +34,10 @@ export function createPurser(options: PurserOptions) {
     account: accountOf(send),
     wallets: walletsOf(send),
     chains: chainsOf(send),
-    /** Any operation, also one that this version has no method for. Answers the parsed body, undefined when there is none. */
+    /**
+     * Any operation, also one that this version has no method for. Answers the parsed body, undefined when there is
+     * none.
+     */
     request: async (method: Method, path: `/${string}`, request?: RequestOptions): Promise<unknown> =>
       (await send(method, path, request)).body,
   }

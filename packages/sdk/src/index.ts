@@ -17,7 +17,9 @@ export type { Listing, Page, PageQuery } from './paging.ts'
 export type {
   Challenge,
   ChallengeRequest,
+  Payment,
   PaymentLog,
+  PaymentLogFilters,
   PaymentLogQuery,
   PaymentStatus,
   Protocol,

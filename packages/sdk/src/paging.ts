@@ -7,7 +7,9 @@ export interface Page<T> {
   readonly cursor: string | undefined
 }
 
-/** A list of any length: `for await (const item of list)` asks for one page after another, only as far as it is read. */
+/**
+ * A list of any length: `for await (const item of list)` asks for one page after another, only as far as it is read.
+ */
 export interface Listing<T> extends AsyncIterable<T> {
   /** One page, from the query's own cursor. */
   page(): Promise<Page<T>>
@@ -23,8 +25,8 @@ export interface PageQuery {
 }
 
 /**
- * A listing over `Link: <…>; rel="next"` (RFC 8288). Of the link only the cursor is used, on our own address, so that no
- * answer can send the API key to another host.
+ * A listing over `Link: <…>; rel="next"` (RFC 8288). Of the link only the cursor is used, on our own address, so that
+ * no answer can send the API key to another host.
  */
 export function listing<T>(send: Send, path: string, query: object = {}, options: CallOptions = {}): Listing<T> {
   const load = async (cursor?: string): Promise<Page<T>> => {

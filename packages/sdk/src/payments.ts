@@ -1,7 +1,7 @@
-import { UnavailableError } from './errors.ts'
+import { call, path } from './call.ts'
 import { type Listing, listing, type PageQuery } from './paging.ts'
-import { isRecord } from './problem.ts'
-import type { Answer, CallOptions, Send } from './transport.ts'
+import { believe, readChallenge, readChallenges, readSettlement, readVerification } from './payment-answers.ts'
+import type { CallOptions, Send } from './transport.ts'
 
 export type Protocol = 'x402' | 'mpp'
 
@@ -33,10 +33,10 @@ export interface X402V1Body {
 
 /** One request to pay, for one payer: each has randomness of its own, so it must be shown once only. */
 export interface Challenge {
-  /** Value of the `PAYMENT-REQUIRED` header. */
-  readonly x402: string
-  readonly x402V1: X402V1Body
-  /** Value of the `WWW-Authenticate` header. */
+  /** Value of the `PAYMENT-REQUIRED` header; null when x402 was not asked for. */
+  readonly x402: string | null
+  readonly x402V1: X402V1Body | null
+  /** Value of the `WWW-Authenticate` header; null when MPP was not asked for, or the wallet has none to offer. */
   readonly mpp: string | null
   readonly expiresAt: string
 }
@@ -62,7 +62,8 @@ export interface Verification {
   /** Decimal amount of the coin. */
   readonly amount: string
   readonly coin: string
-  readonly payer: string
+  /** Address of the payer; null for a stub. */
+  readonly payer: string | null
   readonly txHash: string | null
   readonly settledAt: string | null
   /** Whether `settle` must still be called for the money to move. */
@@ -86,26 +87,53 @@ export type Settlement =
 
 export type PaymentStatus = 'verified' | 'settling' | 'settled' | 'settlement_failed' | 'voided'
 
+export interface Payment {
+  readonly id: string
+  readonly status: PaymentStatus
+  readonly protocol: Protocol
+  readonly amount: string
+  /** In the token's smallest unit. */
+  readonly rawAmount: string
+  readonly token: string
+  readonly chain: string
+  /** CAIP-2 of the network that it really runs on. */
+  readonly network: string
+  readonly payer: string | null
+  readonly payTo: string
+  readonly walletId: string
+  readonly resource: string | null
+  readonly route: string | null
+  readonly method: string | null
+  readonly description: string | null
+  readonly apiKeyId: string
+  readonly txHash: string | null
+  readonly settledAt: string | null
+  readonly failureReason: string | null
+  readonly vaultId: string | null
+  readonly sessionId: string | null
+  readonly createdAt: string
+}
+
 export interface PaymentLog {
   readonly id: string
   readonly paymentId: string
-  readonly route: string
-  readonly method: string
+  readonly route: string | null
+  readonly method: string | null
   readonly amount: string
   readonly token: string
   readonly chain: string
   readonly protocol: Protocol
   readonly txHash: string | null
-  readonly payer: string
+  readonly payer: string | null
   readonly walletId: string
   readonly vaultId: string | null
   readonly sessionId: string | null
-  readonly apiKeyId: string | null
+  readonly apiKeyId: string
   readonly status: PaymentStatus
   readonly createdAt: string
 }
 
-export interface PaymentLogQuery extends PageQuery {
+export interface PaymentLogFilters {
   readonly route?: string
   readonly protocol?: Protocol
   readonly walletId?: string
@@ -115,14 +143,18 @@ export interface PaymentLogQuery extends PageQuery {
   readonly to?: string
 }
 
+export interface PaymentLogQuery extends PaymentLogFilters, PageQuery {}
+
 export interface RouteSummary {
-  readonly route: string
+  readonly route: string | null
   readonly totalPayments: number
   readonly totalRevenue: string
   readonly token: string
 }
 
-/** The operations on payments. The answers that money hangs on are checked member by member before they are believed. */
+/**
+ * The operations on payments. The answers that money hangs on are checked member by member before they are believed.
+ */
 export function paymentsOf(send: Send) {
   const post = (verb: string, body: unknown, options?: CallOptions) =>
     send('POST', `/payments/${verb}`, { ...options, body })
@@ -136,64 +168,19 @@ export function paymentsOf(send: Send) {
       believe(await post('verify', body, options), readVerification),
     settle: async (body: SettleRequest, options?: CallOptions): Promise<Settlement> =>
       believe(await post('settle', body, options), readSettlement),
-    get: async (paymentId: string, options?: CallOptions): Promise<Record<string, unknown>> =>
-      believe(await send('GET', `/payments/${encodeURIComponent(paymentId)}`, options), readRecord),
-    logs: {
-      list: (query?: PaymentLogQuery, options?: CallOptions): Listing<PaymentLog> =>
-        listing(send, '/payments/logs', query, options),
-      summary: (query?: PaymentLogQuery, options?: CallOptions): Listing<RouteSummary> =>
-        listing(send, '/payments/logs/summary', query, options),
-    },
+    get: (paymentId: string, options?: CallOptions) =>
+      call<Payment>(send, 'GET', path`/payments/${paymentId}`, options),
+    logs: paymentLogsAt(send, '/payments/logs'),
   }
 }
 
-/** A 2xx whose body is not what was asked for is nobody's consent: it counts as no answer. */
-function believe<T>(answer: Answer, read: (body: unknown) => T | undefined): T {
-  const value = read(answer.body)
-  if (value !== undefined) return value
-  const requestId = answer.headers.get('x-request-id') ?? undefined
-  const facts = { status: answer.status, code: 'unreadable-answer', requestId }
-  throw new UnavailableError('The answer is not of the form that this operation gives.', facts)
-}
-
-function readRecord(body: unknown): Record<string, unknown> | undefined {
-  return isRecord(body) ? body : undefined
-}
-
-function readChallenge(body: unknown): Challenge | undefined {
-  if (!isRecord(body)) return undefined
-  const { x402, x402V1, mpp, expiresAt } = body
-  if (typeof x402 !== 'string' || typeof expiresAt !== 'string') return undefined
-  if (!isRecord(x402V1) || !Array.isArray(x402V1.accepts)) return undefined
-  return { x402, x402V1: { ...x402V1, x402Version: 1, accepts: x402V1.accepts }, mpp: textOrNull(mpp), expiresAt }
-}
-
-function readChallenges(body: unknown): Challenge[] | undefined {
-  if (!Array.isArray(body)) return undefined
-  const read = body.map(readChallenge).filter((challenge) => challenge !== undefined)
-  return read.length === body.length && read.length > 0 ? read : undefined
-}
-
-function readVerification(body: unknown): Verification | undefined {
-  if (!isRecord(body)) return undefined
-  const { valid, paymentId, protocol, amount, coin, payer, settlementPending } = body
-  if (valid !== true || typeof paymentId !== 'string' || (protocol !== 'x402' && protocol !== 'mpp')) return undefined
-  if (typeof amount !== 'string' || typeof coin !== 'string' || typeof payer !== 'string') return undefined
-  if (typeof settlementPending !== 'boolean') return undefined
-  const [txHash, settledAt] = [textOrNull(body.txHash), textOrNull(body.settledAt)]
-  const settlementToken = textOrNull(body.settlementToken)
-  if (settlementPending && settlementToken === null) return undefined
-  return { valid, paymentId, protocol, amount, coin, payer, txHash, settledAt, settlementPending, settlementToken }
-}
-
-function readSettlement(body: unknown): Settlement | undefined {
-  if (!isRecord(body)) return undefined
-  const txHash = textOrNull(body.txHash)
-  if (body.status === 'settling') return { status: 'settling', txHash }
-  const settledAt = body.settledAt
-  return typeof settledAt === 'string' ? { status: 'settled', txHash, settledAt } : undefined
-}
-
-function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' ? value : null
+/** The operations on payment logs, which the account has too. */
+export function paymentLogsAt(send: Send, base: '/payments/logs' | '/account/payment-logs') {
+  return {
+    list: (query?: PaymentLogQuery, options?: CallOptions): Listing<PaymentLog> => listing(send, base, query, options),
+    summary: (query?: PaymentLogFilters, options?: CallOptions) =>
+      call<readonly RouteSummary[]>(send, 'GET', `${base}/summary`, { ...options, query: { ...query } }),
+    get: (paymentLogId: string, options?: CallOptions) =>
+      call<PaymentLog>(send, 'GET', base + path`/${paymentLogId}`, options),
+  }
 }

@@ -30,8 +30,9 @@ export function mayRetry(error: PurserError): boolean {
 }
 
 /**
- * How long to wait before the attempt after `attempt` (0 is the first), or undefined when Purser asks for more patience than
- * the policy has. `chance` in [0, 1) takes up to a quarter off, so that callers cut off together do not return together.
+ * How long to wait before the attempt after `attempt` (0 is the first), or undefined when Purser asks for more patience
+ * than the policy has. `chance` in [0, 1) takes up to a quarter off, so that callers cut off together do not return
+ * together.
  */
 export function retryDelayMs(
   policy: RetryPolicy,

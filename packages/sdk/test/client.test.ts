@@ -129,8 +129,7 @@ test("a caller's own signal ends the call with its own reason and without anothe
 })
 
 test('Retry-After is waited for up to a limit, and beyond it the error is thrown at once', async () => {
-  const slow = { ...problem(429, 'rate-limit-exceeded'), headers: { 'retry-after': '61' } }
-  fake.script('/account', typeof slow === 'object' && 'status' in slow ? slow : 'reset')
+  fake.script('/account', problem(429, 'rate-limit-exceeded', {}, { 'retry-after': '61' }))
   expect(await failure(client().account.get())).toMatchObject({ retryAfterSeconds: 61 })
   expect(fake.seen).toHaveLength(1)
   expect(retryDelayMs(defaultRetryPolicy, 0, 60, 0.5)).toBe(60_000)

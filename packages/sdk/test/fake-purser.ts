@@ -58,7 +58,12 @@ export async function startFakePurser(): Promise<FakePurser> {
 }
 
 /** A problem record with its status, as the service sends it. */
-export function problem(status: number, code: string, members: Record<string, unknown> = {}): Doing {
+export function problem(
+  status: number,
+  code: string,
+  members: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+): Doing {
   const record = {
     type: `http://purser.test/problems/${code}`,
     title: code,
@@ -66,7 +71,7 @@ export function problem(status: number, code: string, members: Record<string, un
     detail: `inside: ${code}`,
     ...members,
   }
-  return { status, body: { ...record, requestId: 'req_fake' } }
+  return { status, body: { ...record, requestId: 'req_fake' }, headers }
 }
 
 export async function listen(server: Server): Promise<string> {
@@ -87,7 +92,8 @@ function byContract(path: string, body: Record<string, unknown>, used: Set<strin
   if (path.endsWith('/payments/settle')) return { status: 200, body: { txHash, settledAt: '2026-11-21T00:00:02.000Z' } }
   if (!path.endsWith('/payments/verify')) return problem(404, 'not-found', { type: `${baseUrl}/problems/not-found` })
   const credential = String(body.credential)
-  if (credential === 'stub_payment_accepted') return { status: 200, body: verification({ settlementPending: false }) }
+  if (credential === 'stub_payment_accepted')
+    return { status: 200, body: verification({ settlementPending: false, payer: null }) }
   if (used.has(credential)) return problem(409, 'duplicate-payment')
   used.add(credential)
   return { status: 200, body: verification({}) }

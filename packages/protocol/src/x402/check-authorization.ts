@@ -72,7 +72,7 @@ export function checkAuthorization(check: AuthorizationCheck): AuthorizationVerd
   if (proof === undefined) return { ok: false, reason: 'invalid_exact_evm_signature', payer }
 
   const refusal = whyNotPayable(payload, authorization, check)
-  if (refusal !== undefined) return { ok: false, reason: refusal, payer }
+  if (refusal !== undefined) return { ok: false, reason: firstReason(proof, refusal), payer }
   return { ok: true, payer, authorization, digest, deployment: undefined, ...proof }
 }
 
@@ -116,6 +116,14 @@ function whyNotPayable(
   }
   const pays = authorization.value === rawAmount && accepted.amount === rawAmount.toString()
   return pays ? undefined : 'invalid_exact_evm_payload_authorization_value_mismatch'
+}
+
+/**
+ * The signature comes before what was signed, but an unproven one would need the chain. Since the payment is refused in any case, it is not
+ * asked: 65 bytes that recover to somebody else are an ordinary account's payment that was changed, nearly always.
+ */
+function firstReason(proof: Proof, refusal: Reason): Reason {
+  return proof.signatureKind === 'unproven' ? 'invalid_exact_evm_signature' : refusal
 }
 
 /** How far the signature proves the payer's consent; `undefined` when nothing on any chain could make it one. */

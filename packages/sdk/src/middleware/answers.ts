@@ -1,4 +1,4 @@
-import type { Challenge } from '../payments.ts'
+import type { X402V1Body } from '../payments.ts'
 import type { Credential } from './credential.ts'
 import { decodeHeader, encodeHeader } from './headers.ts'
 
@@ -32,7 +32,7 @@ const problems = {
   'settlement-unavailable': [
     503,
     'Service Unavailable',
-    'Whether the payment was settled is not known yet; it may still be. Do not sign another one for this request at once.',
+    'Whether the payment was settled is not known yet; it may still be. Do not sign another one at once.',
   ],
 } as const satisfies Record<string, readonly [OwnAnswer['status'], string, string]>
 
@@ -44,11 +44,17 @@ export function problemAnswer(code: keyof typeof problems, retryAfterSeconds?: n
   return { status, headers, body: JSON.stringify({ type: 'about:blank', title, status, detail, code }) }
 }
 
+/** A challenge that both versions of x402 can be asked with. */
+export interface X402Challenge {
+  readonly x402: string
+  readonly x402V1: X402V1Body
+}
+
 /**
- * The 402 that asks for a payment: the header for version 2 of x402, the body for version 1. `reason` says in both why the
- * payment that came was refused.
+ * The 402 that asks for a payment: the header for version 2 of x402, the body for version 1. `reason` says in both why
+ * the payment that came was refused.
  */
-export function challengeAnswer(challenge: Challenge, reason?: string): OwnAnswer {
+export function challengeAnswer(challenge: X402Challenge, reason?: string): OwnAnswer {
   const required = reason === undefined ? challenge.x402 : withError(challenge.x402, reason)
   const body = reason === undefined ? challenge.x402V1 : { ...challenge.x402V1, error: reason }
   return {
@@ -64,9 +70,9 @@ function withError(required: string, reason: string): string {
 }
 
 /** The 402 for a payment that was valid and could not be settled: the goods stay here, the payer keeps the money. */
-export function unsettledAnswer(credential: Credential, payer: string, reason: string): OwnAnswer {
+export function unsettledAnswer(credential: Credential, payer: string | null, reason: string): OwnAnswer {
   const { network, responseHeader } = credential
-  const failure = { success: false, errorReason: reason, transaction: '', network, payer }
+  const failure = { success: false, errorReason: reason, transaction: '', network, ...named(payer) }
   return {
     status: 402,
     headers: {
@@ -79,7 +85,17 @@ export function unsettledAnswer(credential: Credential, payer: string, reason: s
 }
 
 /** The value of `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE` for a payment that went through, or is on its way. */
-export function receiptOf(credential: Credential, payer: string, txHash: string | null, pending: boolean): string {
-  const receipt = { success: true, transaction: txHash ?? '', network: credential.network, payer }
+export function receiptOf(
+  credential: Credential,
+  payer: string | null,
+  txHash: string | null,
+  pending: boolean,
+): string {
+  const receipt = { success: true, transaction: txHash ?? '', network: credential.network, ...named(payer) }
   return encodeHeader(pending ? { ...receipt, extra: { settlement: 'pending' } } : receipt)
+}
+
+/** Optional members of the protocol are left out, not null. */
+function named(payer: string | null): { payer?: string } {
+  return payer === null ? {} : { payer }
 }

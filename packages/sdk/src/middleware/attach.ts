@@ -4,12 +4,17 @@ import type { Till } from './options.ts'
 const tills = new WeakMap<object, Till>()
 const payments = new WeakMap<object, VerifiedPayment>()
 
-/** Puts the till on a request, beside it and not in it: nothing of it shows when the request is printed or serialised. */
+/**
+ * Puts the till on a request, beside it and not in it: nothing of it shows when the request is printed or serialised.
+ */
 export function attachTill(request: object, till: Till): void {
   tills.set(request, till)
 }
 
-/** The till of a request; throws when `walletMiddleware` did not run before, so that a paid route is never open by mistake. */
+/**
+ * The till of a request; throws when `walletMiddleware` did not run before, so that a paid route is never open by
+ * mistake.
+ */
 export function tillOf(request: object): Till {
   const till = tills.get(request)
   if (till === undefined) throw new Error('payMiddleware needs walletMiddleware to run before it.')

@@ -9,8 +9,8 @@ const stockMax = 100
 export type TakeChallenge = (request: ChallengeRequest) => Promise<Challenge>
 
 /**
- * Challenges fetched ahead, `count` at a time for each route and price. Each is handed out once and never again: a challenge that
- * two payers saw would let one of them answer for the other.
+ * Challenges fetched ahead, `count` at a time for each route and price. Each is handed out once and never again: a
+ * challenge that two payers saw would let one of them answer for the other.
  */
 export function challengesAhead(purser: Purser, count: number, now: () => number = Date.now): TakeChallenge {
   if (count <= 1) return (request) => purser.payments.challenge(request)

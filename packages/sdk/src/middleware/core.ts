@@ -43,8 +43,9 @@ interface Sale {
 }
 
 /**
- * Decides about a request before its handler runs. It fails closed: without a clear yes from Purser there is no handler,
- * and nothing from inside reaches the payer. Two copies of one credential sent at once: Purser says yes to one of them.
+ * Decides about a request before its handler runs. It fails closed: without a clear yes from Purser there is no
+ * handler, and nothing from inside reaches the payer. Two copies of one credential sent at once: Purser says yes to one
+ * of them.
  */
 export async function admit<R>(till: Till, options: PayOptions<R>, request: PaidRequest<R>): Promise<Admission> {
   const route = routeOf(till.defaults, options)
@@ -93,7 +94,7 @@ function reasonAgainst(error: unknown): string | undefined {
 async function askToPay(sale: Sale, reason?: string): Promise<OwnAnswer> {
   const { till, route, price, resource, ip } = sale
   try {
-    const challenge = await till.takeChallenge({
+    const { x402, x402V1 } = await till.takeChallenge({
       walletId: till.walletId,
       resource,
       price,
@@ -102,7 +103,8 @@ async function askToPay(sale: Sale, reason?: string): Promise<OwnAnswer> {
       ...(route.mimeType !== undefined && { mimeType: route.mimeType }),
       ...(ip !== undefined && { ip }),
     })
-    return challengeAnswer(challenge, reason)
+    if (x402 === null || x402V1 === null) throw new Error('The challenge offers no x402 payment.')
+    return challengeAnswer({ x402, x402V1 }, reason)
   } catch (error) {
     if (ip !== undefined && error instanceof RateLimitError)
       return problemAnswer('rate-limit-exceeded', error.retryAfterSeconds ?? 60)
@@ -129,13 +131,19 @@ function refuse(answer: OwnAnswer): Admission {
   return { kind: 'refused', answer }
 }
 
+/** Purser takes no longer URL; a caller who sends one is told so, and it is not the provider's fault. */
+const resourceLengthMax = 2_048
+
 /** The paid route's URL as payers know it; undefined when the caller's address or host name cannot be one. */
 function resourceOf(base: string, target: string): string | undefined {
   try {
-    if (target.startsWith('/')) return new URL(base + target).href
-    const { pathname, search } = new URL(target)
-    return new URL(base + pathname + search).href
+    const { href } = new URL(base + (target.startsWith('/') ? target : pathOf(new URL(target))))
+    return href.length <= resourceLengthMax ? href : undefined
   } catch {
     return undefined
   }
+}
+
+function pathOf({ pathname, search }: URL): string {
+  return pathname + search
 }

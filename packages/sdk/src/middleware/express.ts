@@ -19,8 +19,9 @@ export function walletMiddleware(options: WalletOptions): RequestHandler {
 }
 
 /**
- * Sells a route: its handler runs when Purser says that the payment is good, and its answer leaves when the payment is settled.
- * A handler that fails (a status of 400 or more, or a throw) costs the payer nothing. Works with Express 4.21 and 5.
+ * Sells a route: its handler runs when Purser says that the payment is good, and its answer leaves when the payment is
+ * settled. A handler that fails (a status of 400 or more, or a throw) costs the payer nothing. Works with Express 4.21
+ * and 5.
  */
 export function payMiddleware(options: PayOptions<Request>): RequestHandler {
   return async (req, res, next) => {

@@ -22,8 +22,8 @@ export function decodeHeader(value: string): Record<string, unknown> | undefined
 }
 
 /**
- * `Cache-Control` for an answer that was paid for: what it said, but `private`, so that no shared cache hands one payer's
- * purchase to everybody.
+ * `Cache-Control` for an answer that was paid for: what it said, but `private`, so that no shared cache hands one
+ * payer's purchase to everybody.
  */
 export function privateCacheControl(existing: string | null | undefined): string {
   const directives = (existing ?? '').split(',').map((directive) => directive.trim())

@@ -10,16 +10,19 @@ export interface HeldResponse {
   readonly status: () => number
   /** Lets the handler's answer go out as it was written. */
   readonly release: () => void
-  /** Throws the handler's answer away, its headers included, and sends another. What the handler still writes is dropped. */
+  /**
+   * Throws the handler's answer away, its headers included, and sends another. What the handler still writes is
+   * dropped.
+   */
   readonly replace: (answer: OwnAnswer) => void
 }
 
 type Chunk = readonly [data: string | Uint8Array, encoding: BufferEncoding]
 
 /**
- * Takes the place of `write`, `end`, `writeHead` and `flushHeaders` of a Node response. To the handler the response looks
- * as it would without us: `headersSent` and `writableEnded` tell what the handler did, so that an error page is never
- * appended to half an answer.
+ * Takes the place of `write`, `end`, `writeHead` and `flushHeaders` of a Node response. To the handler the response
+ * looks as it would without us: `headersSent` and `writableEnded` tell what the handler did, so that an error page is
+ * never appended to half an answer.
  */
 export function holdResponse(res: ServerResponse, bodyBytesMax: number): HeldResponse {
   const { write, end, writeHead, flushHeaders } = res

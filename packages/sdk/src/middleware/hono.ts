@@ -20,8 +20,9 @@ export function walletMiddleware(options: WalletOptions): MiddlewareHandler {
 }
 
 /**
- * Sells a route: its handler runs when Purser says that the payment is good, and its answer leaves when the payment is settled.
- * A handler that fails (a status of 400 or more, or a throw) costs the payer nothing. `paymentOf` takes the context.
+ * Sells a route: its handler runs when Purser says that the payment is good, and its answer leaves when the payment is
+ * settled. A handler that fails (a status of 400 or more, or a throw) costs the payer nothing. `paymentOf` takes the
+ * context.
  */
 export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
   return async (c, next) => {

@@ -16,8 +16,9 @@ export interface RouteDefaults {
   readonly description?: string | undefined
   readonly mimeType?: string | undefined
   /**
-   * What to do when the payment was broadcast and its outcome is not known in time. `release` (default) gives the answer
-   * out; `hold` waits up to `holdMsMax` and then answers 503. A payment that was not even broadcast is always held.
+   * What to do when the payment was broadcast and its outcome is not known in time. `release` (default) gives the
+   * answer out; `hold` waits up to `holdMsMax` and then answers 503. A payment that was not even broadcast is always
+   * held.
    */
   readonly onPending?: 'release' | 'hold' | undefined
   /** 60 s when left out. */
@@ -86,8 +87,8 @@ export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
 }
 
 /**
- * Opens the till once, when the server starts: a wrong option is thrown here, not at the first payer. Retries are shorter
- * than the client's own, since a payer is waiting.
+ * Opens the till once, when the server starts: a wrong option is thrown here, not at the first payer. Retries are
+ * shorter than the client's own, since a payer is waiting.
  */
 export function openTill(options: WalletOptions): Till {
   const retry = { retryAfterMsMax: 2_000, delayMsFirst: 200, delayMsMax: 2_000, ...options.retry }

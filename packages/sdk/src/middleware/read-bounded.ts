@@ -1,4 +1,7 @@
-/** The whole body of a response (null where it has none), or `too-large` as soon as it exceeds `bytesMax`; the rest is not read. */
+/**
+ * The whole body of a response (null where it has none), or `too-large` as soon as it exceeds `bytesMax`; the rest is
+ * not read.
+ */
 export async function readBounded(
   response: Response,
   bytesMax: number,

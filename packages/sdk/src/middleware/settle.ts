@@ -23,8 +23,8 @@ interface Purchase {
 
 /**
  * Settles a payment whose handler succeeded. The goods leave when the money moved, or was broadcast and `onPending` is
- * `release`. They stay when settling failed, and also when nobody knows: the payer must not get them for nothing, and is not
- * told that nothing was charged.
+ * `release`. They stay when settling failed, and also when nobody knows: the payer must not get them for nothing, and
+ * is not told that nothing was charged.
  */
 export async function conclude(purchase: Purchase): Promise<Conclusion> {
   const { till, route, payment, settlementToken } = purchase

@@ -5,16 +5,23 @@ import type { ApiKeyId, PaymentId, PaymentLogId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { type LogFilters, paymentStatuses } from './schema.ts'
 
+const HexText = z.templateLiteral(['0x', z.string()])
+
+const StoredSignature = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('ecdsa'), v: z.union([z.literal(27), z.literal(28)]), r: HexText, s: HexText }),
+  z.object({ kind: z.literal('bytes'), signature: HexText }),
+])
+
 /** What settlement needs of a signed EIP-3009 authorisation, as stored. Integers are decimal text. */
 export const StoredAuthorization = z.object({
-  from: z.string(),
-  to: z.string(),
+  from: HexText,
+  to: HexText,
   value: z.string(),
   validAfter: z.string(),
   validBefore: z.string(),
-  nonce: z.string(),
-  signature: z.string(),
-  deployment: z.object({ factory: z.string(), calldata: z.string() }).nullable(),
+  nonce: HexText,
+  signature: StoredSignature,
+  deployment: z.object({ factory: HexText, calldata: HexText }).nullable(),
 })
 export type StoredAuthorization = z.output<typeof StoredAuthorization>
 

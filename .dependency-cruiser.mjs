@@ -1,0 +1,100 @@
+import { featureEdges } from './feature-edges.mjs'
+
+/** Who may import whom (docs/architecture.md). A new edge between feature rooms is a line in feature-edges.mjs. */
+const server = '^packages/server/src/'
+const features = `${server}features/`
+
+/** Inside the server, from the floor up: a layer imports itself and what stands before it. */
+const layers = [
+  ['platform', ['platform']],
+  ['chain', ['chain', 'platform']],
+  ['custody', ['custody', 'platform', 'chain']],
+]
+
+const layerRules = layers.map(([layer, allowed]) => ({
+  name: `${layer}-imports-only-below`,
+  severity: 'error',
+  from: { path: `${server}${layer}/`, pathNot: '\\.test\\.ts$' },
+  to: { path: server, pathNot: allowed.map((name) => `${server}${name}/`) },
+}))
+
+const featureRooms = ['account', 'billing', 'chains', 'organisations', 'payments', 'plans', 'wallets']
+
+const featureRules = featureRooms.flatMap((room) => [
+  {
+    name: `${room}-imports-other-rooms-only-along-listed-edges`,
+    severity: 'error',
+    from: { path: `${features}${room}/`, pathNot: '\\.test\\.ts$' },
+    to: { path: features, pathNot: [`${features}${room}/`, ...(featureEdges[room] ?? []).map((other) => `${features}${other}/index\\.ts$`)] },
+  },
+])
+
+export default {
+  forbidden: [
+    {
+      name: 'protocol-is-pure',
+      severity: 'error',
+      comment: 'packages/protocol runs in browsers: no package but @noble/hashes, no node: module, nothing of ours.',
+      from: { path: '^packages/protocol/src/', pathNot: '\\.test\\.ts$' },
+      to: { pathNot: ['^packages/protocol/src/', 'node_modules/@noble/hashes'] },
+    },
+    {
+      name: 'sdk-has-no-dependency-at-run-time',
+      severity: 'error',
+      from: { path: '^packages/sdk/src/', pathNot: '\\.test\\.ts$' },
+      to: { pathNot: ['^packages/sdk/src/', 'node_modules/(@types/)?express', 'node_modules/hono'], dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'surfaces-meet-the-server-over-http',
+      severity: 'error',
+      from: { path: '^packages/(sdk|cli|mcp|dashboard)/src/' },
+      to: { path: '^packages/server/' },
+    },
+    {
+      name: 'features-import-only-types-of-ports',
+      severity: 'error',
+      from: { path: features, pathNot: '\\.test\\.ts$' },
+      to: { path: `${server}(chain|custody)/`, pathNot: `${server}chain/errors\\.ts$`, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'only-deps-imports-custody',
+      severity: 'error',
+      from: { path: server, pathNot: [`${server}deps\\.ts$`, `${server}custody/`, `${server}admin/`] },
+      to: { path: `${server}custody/`, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'one-file-names-the-http-library',
+      severity: 'error',
+      from: { path: server, pathNot: `${server}platform/http/server\\.ts$` },
+      to: { path: 'node_modules/fastify' },
+    },
+    {
+      name: 'one-file-names-the-driver',
+      severity: 'error',
+      from: { path: server, pathNot: `${server}platform/db/db\\.ts$` },
+      to: { path: 'node_modules/pg/' },
+    },
+    {
+      name: 'one-file-names-the-network-client',
+      severity: 'error',
+      from: { path: server, pathNot: [`${server}platform/outbound\\.ts$`, '\\.test\\.ts$'] },
+      to: { path: 'node_modules/undici/' },
+    },
+    {
+      name: 'viem-clients-stay-in-chain-and-custody',
+      severity: 'error',
+      from: { path: server, pathNot: [`${server}(chain|custody)/`, '\\.test\\.ts$'] },
+      to: { path: 'node_modules/viem/' },
+    },
+    { name: 'no-circles', severity: 'error', from: { path: '^packages/', pathNot: '\\.test\\.ts$' }, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    ...layerRules,
+    ...featureRules,
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    exclude: { path: ['node_modules/.*/node_modules', '/dist/', 'generated'] },
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default'] },
+  },
+}

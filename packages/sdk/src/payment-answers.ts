@@ -1,0 +1,62 @@
+import { UnavailableError } from './errors.ts'
+import type { Challenge, Settlement, Verification, X402V1Body } from './payments.ts'
+import { isRecord } from './problem.ts'
+import type { Answer } from './transport.ts'
+
+/** A 2xx whose body is not what was asked for is nobody's consent: it counts as no answer. */
+export function believe<T>(answer: Answer, read: (body: unknown) => T | undefined): T {
+  const value = read(answer.body)
+  if (value !== undefined) return value
+  const requestId = answer.headers.get('x-request-id') ?? undefined
+  const facts = { status: answer.status, code: 'unreadable-answer', requestId }
+  throw new UnavailableError('The answer is not of the form that this operation gives.', facts)
+}
+
+/** A challenge, or undefined when the body is none. */
+export function readChallenge(body: unknown): Challenge | undefined {
+  if (!isRecord(body)) return undefined
+  const { x402, x402V1, mpp, expiresAt } = body
+  if (typeof expiresAt !== 'string') return undefined
+  return { x402: textOrNull(x402), x402V1: readX402V1(x402V1), mpp: textOrNull(mpp), expiresAt }
+}
+
+function readX402V1(body: unknown): X402V1Body | null {
+  if (!isRecord(body) || !Array.isArray(body.accepts)) return null
+  return { ...body, x402Version: 1, accepts: body.accepts }
+}
+
+/** A batch of challenges: all of them whole and at least one, or undefined. */
+export function readChallenges(body: unknown): Challenge[] | undefined {
+  if (!Array.isArray(body)) return undefined
+  const read = body.map(readChallenge).filter((challenge) => challenge !== undefined)
+  return read.length === body.length && read.length > 0 ? read : undefined
+}
+
+/**
+ * A yes to a payment, or undefined: only `valid: true` is a yes, and what is still to be settled must come with its
+ * token.
+ */
+export function readVerification(body: unknown): Verification | undefined {
+  if (!isRecord(body)) return undefined
+  const { valid, paymentId, protocol, amount, coin, settlementPending } = body
+  if (valid !== true || typeof paymentId !== 'string' || (protocol !== 'x402' && protocol !== 'mpp')) return undefined
+  if (typeof amount !== 'string' || typeof coin !== 'string') return undefined
+  if (typeof settlementPending !== 'boolean') return undefined
+  const [txHash, settledAt] = [textOrNull(body.txHash), textOrNull(body.settledAt)]
+  const [payer, settlementToken] = [textOrNull(body.payer), textOrNull(body.settlementToken)]
+  if (settlementPending && settlementToken === null) return undefined
+  return { valid, paymentId, protocol, amount, coin, payer, txHash, settledAt, settlementPending, settlementToken }
+}
+
+/** A settlement, known or not yet, or undefined when the body says neither. */
+export function readSettlement(body: unknown): Settlement | undefined {
+  if (!isRecord(body)) return undefined
+  const txHash = textOrNull(body.txHash)
+  if (body.status === 'settling') return { status: 'settling', txHash }
+  const settledAt = body.settledAt
+  return typeof settledAt === 'string' ? { status: 'settled', txHash, settledAt } : undefined
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { problem } from './fake-purser.ts'
+import { frameworks, header, stageOf, v2 } from './stage.ts'
+
+describe.each(frameworks)('%s', (_name, openShop) => {
+  const at = stageOf(openShop)
+
+  test('HEAD and OPTIONS pass without paying, unless the provider charges HEAD', async () => {
+    for (const method of ['HEAD', 'OPTIONS']) await fetch(`${at.shop.url}/paid`, { method })
+    expect(at.fake.seen).toHaveLength(0)
+    expect(at.shop.runs).toEqual([undefined, undefined])
+    await at.open({ pay: { freeMethods: ['OPTIONS'] } })
+    const head = await fetch(`${at.shop.url}/paid`, { method: 'HEAD' })
+    expect(head.status).toBe(402)
+    expect(header(head, 'payment-required')).not.toBe('')
+    expect(at.shop.runs).toHaveLength(0)
+  })
+
+  test('the price may depend on the request, for the challenge and for the verification alike', async () => {
+    await at.buy({}, '/paid?price=2.50')
+    await at.buy(v2(), '/paid?price=2.50')
+    expect(at.fake.calls('/challenge')[0]?.body.price).toBe('2.50')
+    expect(at.fake.calls('/verify')[0]?.body.price).toBe('2.50')
+  })
+
+  test('behind a proxy the resource is named as payers know it, whatever Host the caller sends', async () => {
+    await at.open({ wallet: { publicUrl: 'https://api.example.com/v1/' } })
+    await at.buy({}, '/paid?q=1')
+    expect(at.fake.calls('/challenge')[0]?.body.resource).toBe('https://api.example.com/v1/paid?q=1')
+  })
+
+  test('an address longer than Purser takes is a fault of the caller: 400, and nobody is asked', async () => {
+    expect((await at.buy(v2(), `/paid?q=${'x'.repeat(2_100)}`)).status).toBe(400)
+    expect(at.fake.seen).toHaveLength(0)
+    expect(at.shop.faults).toHaveLength(0)
+  })
+
+  test('a challenge without an x402 offer is no way to pay: 503', async () => {
+    at.fake.script('/challenge', {
+      status: 200,
+      body: { x402: null, x402V1: null, mpp: null, expiresAt: '2026-11-21T00:00:00.000Z' },
+    })
+    expect((await at.buy({})).status).toBe(503)
+  })
+
+  test('challenges fetched ahead are each shown once', async () => {
+    await at.open({ wallet: { challengeBatch: 3 } })
+    const shown = new Set<string>()
+    for (let payers = 0; payers < 7; payers++) shown.add(header(await at.buy({}), 'payment-required'))
+    expect(shown.size).toBe(7)
+    expect(at.fake.calls('/challenge').map(({ body }) => body.count)).toEqual([3, 3, 3])
+    await at.buy({}, '/paid?price=9')
+    expect(at.fake.calls('/challenge')).toHaveLength(4)
+  })
+
+  test("a caller limited by Purser reads 429 with Retry-After; the provider's own limit stays inside as 503", async () => {
+    at.fake.script('/challenge', problem(429, 'rate-limit-exceeded', {}, { 'retry-after': '30' }))
+    expect((await at.buy({})).status).toBe(503)
+    await at.open({ pay: { clientIp: () => '203.0.113.7' } })
+    const limited = await at.buy({})
+    expect(limited.status).toBe(429)
+    expect(header(limited, 'retry-after')).toBe('30')
+    expect(at.fake.calls('/challenge').at(-1)?.body.ip).toBe('203.0.113.7')
+  })
+})

@@ -1,0 +1,95 @@
+import type { Config } from './config.ts'
+import { buildDeps, type Overrides } from './deps.ts'
+import { createSettlementLanes, settlementHandler } from './features/payments/index.ts'
+import { jobs, recurring } from './jobs.ts'
+import { openApi, operations } from './operations.ts'
+import { createAuthenticate } from './platform/http/authenticate.ts'
+import { metricsPage, publicPages } from './platform/http/pages.ts'
+import { createHttpServer, type HttpServer } from './platform/http/server.ts'
+import type { Deps } from './platform/ctx.ts'
+import type { Log } from './platform/log.ts'
+import { startRunner } from './platform/work/runner.ts'
+
+export interface BootOptions extends Overrides {
+  /** Serve `/metrics` on the main port, as `npm start` does; otherwise on `config.metricsPort`. */
+  readonly metricsOnMainPort?: boolean
+}
+
+export interface RunningServer {
+  readonly port: number
+  readonly deps: Deps
+  readonly log: Log
+  /** Account that sends settlements; the operator keeps gas on it. */
+  readonly settlerAddress: string
+  /** Takes no new work, finishes what is under way, then lets go of everything in order. */
+  stop(): Promise<void>
+}
+
+/** Starts the service in the configured role. What was started is stopped again when a later part fails. */
+export async function bootServer(config: Config, options: BootOptions = {}): Promise<RunningServer> {
+  const stops: (() => Promise<void>)[] = []
+  const stop = async (): Promise<void> => {
+    for (const step of stops.splice(0).reverse()) await step()
+  }
+  try {
+    const built = await buildDeps(config, options)
+    stops.push(built.close)
+    if (config.role !== 'api') stops.push(startWork(built.deps, built))
+    const port = config.role === 'work' ? 0 : await startHttp(config, options, built, stops)
+    built.deps.log.info({ port, role: config.role, settler: built.settlerAddress }, 'purser is up')
+    return { port, deps: built.deps, log: built.deps.log, settlerAddress: built.settlerAddress, stop }
+  } catch (error) {
+    await stop().catch(() => undefined)
+    throw error
+  }
+}
+
+type Built = Awaited<ReturnType<typeof buildDeps>>
+
+function startWork(deps: Deps, built: Built): () => Promise<void> {
+  built.lanes.start([settlementHandler(deps)])
+  const settlementLanes = createSettlementLanes(deps, built.lanes)
+  built.onSettlementWanted(() => settlementLanes.nudge())
+  const runner = startRunner(deps, jobs, recurring)
+  return async () => {
+    await Promise.all([settlementLanes.stop(), runner.stop()])
+    await built.lanes.stop()
+  }
+}
+
+async function startHttp(config: Config, options: BootOptions, built: Built, stops: (() => Promise<void>)[]): Promise<number> {
+  const { deps } = built
+  const metrics = metricsPage(deps)
+  const common = {
+    deps,
+    authenticate: createAuthenticate(built.keys.findKey, config.environments),
+    keyLimit: config.keyLimit,
+    addressLimit: config.addressLimit,
+    trustProxy: config.trustProxy,
+  }
+  const pages = publicPages(deps, operations, openApi)
+  const main = createHttpServer({ ...common, operations, pages: options.metricsOnMainPort === true ? [...pages, metrics] : pages })
+  const { port } = await main.listen(config.port, config.host)
+  stops.push(() => closeWithin(main, deps.log))
+  if (options.metricsOnMainPort !== true && config.metricsPort !== undefined) {
+    const apart = createHttpServer({ ...common, operations: [], pages: [metrics] })
+    await apart.listen(config.metricsPort, config.host)
+    stops.push(() => closeWithin(apart, deps.log))
+  }
+  return port
+}
+
+const closeMsMax = 60_000
+
+/** Waits for every request under way; a client that never finishes is given up after a minute. */
+async function closeWithin(server: HttpServer, log: Log): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      log.warn('a request did not finish in time and is cut')
+      resolve()
+    }, closeMsMax)
+  })
+  await Promise.race([server.close(), late])
+  clearTimeout(timer)
+}

@@ -1,0 +1,23 @@
+import { defineErrors } from '../../platform/errors.ts'
+
+export const fail = defineErrors({
+  'organisation-not-found': { status: 404, title: 'Organisation Not Found', detail: 'No such organisation.' },
+  'account-not-found': { status: 404, title: 'Account Not Found', detail: 'No such account.' },
+  'member-not-found': { status: 404, title: 'Member Not Found', detail: 'No such member of this organisation.' },
+  'already-a-member': {
+    status: 409,
+    title: 'Already A Member',
+    detail: 'The account is a member of this organisation already.',
+  },
+  'last-owner': {
+    status: 409,
+    title: 'Last Owner',
+    detail: 'The organisation would be left without an owner. Make somebody else an owner first.',
+  },
+  'api-key-not-found': { status: 404, title: 'API Key Not Found', detail: 'No such API key.' },
+  'environment-not-allowed': {
+    status: 403,
+    title: 'Environment Not Allowed',
+    detail: 'A test key cannot make live keys. The operator or an owner in the dashboard makes the first live key.',
+  },
+})

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import type { Environment, Tenant } from '../../platform/ctx.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
+import { id } from '../../platform/ids.ts'
+import { EnvironmentName } from './schema.ts'
+
+export const ApiKeyRow = z.object({
+  id: id('key'),
+  name: z.string(),
+  environment: EnvironmentName,
+  last4: z.string(),
+  createdAt: z.date(),
+  lastUsedAt: z.date().nullable(),
+  revokedAt: z.date().nullable(),
+})
+export type ApiKeyRow = z.output<typeof ApiKeyRow>
+
+const columns = sql`id, name, environment, last4, created_at, last_used_at, revoked_at`
+
+export interface StoredApiKey {
+  readonly id: ApiKeyId
+  readonly environment: Environment
+  readonly name: string
+  readonly keyHash: Uint8Array
+  readonly last4: string
+  readonly createdBy: AccountId
+  readonly createdAt: Date
+}
+
+export async function insertApiKey(tx: Tx, organisationId: OrganisationId, key: StoredApiKey): Promise<void> {
+  await tx.run(sql`
+    insert into api_keys (id, organisation_id, environment, name, key_hash, last4, created_by, created_at)
+    values (${key.id}, ${organisationId}, ${key.environment}, ${key.name}, ${key.keyHash}, ${key.last4}, ${key.createdBy}, ${key.createdAt})`)
+}
+
+/**
+ * Which keys a caller may list and revoke: a test key those of test alone; a live key, which may make both, those of the
+ * whole organisation.
+ */
+function inReach(tenant: Tenant): Sql {
+  return sql`organisation_id = ${tenant.organisationId} and (environment = ${tenant.environment} or ${tenant.environment}::text = 'live')`
+}
+
+/** Keys, newest first, revoked ones too, one more than the limit. */
+export function listApiKeys(
+  db: Queryable,
+  tenant: Tenant,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<ApiKeyRow[]> {
+  return db.many(
+    ApiKeyRow,
+    sql`
+    select ${columns} from api_keys
+    where ${inReach(tenant)} and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+    order by id desc limit ${page.limit + 1}`,
+  )
+}
+
+/** Holds the key until the transaction ends. */
+export function lockApiKey(tx: Tx, tenant: Tenant, apiKeyId: ApiKeyId): Promise<ApiKeyRow | undefined> {
+  return tx.maybeOne(
+    ApiKeyRow,
+    sql`select ${columns} from api_keys where ${inReach(tenant)} and id = ${apiKeyId} for no key update`,
+  )
+}
+
+export async function markRevoked(tx: Tx, tenant: Tenant, apiKeyId: ApiKeyId, revokedAt: Date): Promise<void> {
+  await tx.run(sql`
+    update api_keys set revoked_at = ${revokedAt} where ${inReach(tenant)} and id = ${apiKeyId} and revoked_at is null`)
+}
+
+const LiveKey = z.object({
+  keyHash: z.instanceof(Uint8Array),
+  apiKeyId: id('key'),
+  organisationId: id('org'),
+  environment: EnvironmentName,
+})
+
+/** Those of the hashes that are of keys which hold now. Looks across organisations: it is how one is found. */
+export function listKeysByHash(db: Queryable, hashes: readonly Uint8Array[]): Promise<z.output<typeof LiveKey>[]> {
+  return db.many(
+    LiveKey,
+    sql`
+    select key_hash, id as api_key_id, organisation_id, environment from api_keys
+    where key_hash = any(${hashes}::bytea[]) and revoked_at is null`,
+  )
+}
+
+/** Writes when keys were last used; rows are taken in one order, so that two processes never wait for each other. */
+export async function markUsed(db: Queryable, uses: ReadonlyMap<ApiKeyId, Date>): Promise<void> {
+  await db.run(sql`
+    with given as (select * from unnest(${[...uses.keys()]}::text[], ${[...uses.values()]}::timestamptz[]) as given (id, used_at)),
+      held as (select id from api_keys where id in (select id from given) order by id for no key update)
+    update api_keys set last_used_at = greatest(api_keys.last_used_at, given.used_at)
+    from given join held on held.id = given.id where api_keys.id = given.id`)
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { id } from '../../platform/ids.ts'
+import { Instant, text } from '../../platform/wire.ts'
+import { PlanName } from '../plans/index.ts'
+import { Role } from './roles.ts'
+
+export const OrganisationType = z.enum(['personal', 'team', 'enterprise'])
+export type OrganisationType = z.output<typeof OrganisationType>
+export const EnvironmentName = z.enum(['test', 'live'])
+
+/** A name that people give: something must be left of it without the space around it. */
+export const Name = text(200, 1).refine((name) => name.trim() !== '', 'must not be blank')
+
+/** An e-mail address, kept as written; two that differ only in letter case are one account. */
+export const Email = z.email().max(254)
+
+export const NewOrganisation = z.strictObject({ name: Name, type: OrganisationType.default('personal') })
+export type NewOrganisation = z.output<typeof NewOrganisation>
+
+export const OrganisationChange = z.strictObject({ name: Name })
+
+export const Organisation = z.strictObject({
+  id: id('org'),
+  name: z.string(),
+  type: OrganisationType,
+  plan: PlanName,
+  createdAt: Instant,
+})
+export type Organisation = z.input<typeof Organisation>
+
+/** A key just made. This answer is the only one that ever shows `key`. */
+export const NewApiKey = z.strictObject({
+  id: id('key'),
+  name: z.string(),
+  key: z.string(),
+  environment: EnvironmentName,
+  createdAt: Instant,
+})
+export type NewApiKey = z.input<typeof NewApiKey>
+
+/** The `{orgId}` form of the same, which the document gives no `environment`. */
+export const NewApiKeyInPath = NewApiKey.omit({ environment: true })
+
+export const CreatedOrganisation = Organisation.extend({ apiKeys: z.array(NewApiKey) })
+
+export const ApiKeyRequest = z.strictObject({ name: Name, environment: EnvironmentName })
+export const ApiKeyRequestInPath = z.strictObject({ name: Name })
+
+/** What lists show of a key: never the key. `lastUsedAt` is exact to the minute. */
+export const ApiKey = z.strictObject({
+  id: id('key'),
+  name: z.string(),
+  environment: EnvironmentName,
+  last4: z.string(),
+  createdAt: Instant,
+  lastUsedAt: Instant.nullable(),
+  revokedAt: Instant.nullable(),
+})
+
+/** `invited` until the person behind the account has signed in for the first time. */
+export const Member = z.strictObject({
+  accountId: id('acc'),
+  email: z.string(),
+  role: Role,
+  status: z.enum(['active', 'invited']),
+  createdAt: Instant,
+})
+export type Member = z.input<typeof Member>
+
+export const NewMember = z
+  .strictObject({ accountId: id('acc').optional(), email: Email.optional(), role: Role })
+  .refine((body) => (body.accountId === undefined) !== (body.email === undefined), {
+    path: ['accountId'],
+    message: 'give either accountId or email',
+  })
+export type NewMember = z.output<typeof NewMember>
+
+export const MemberChange = z.strictObject({ role: Role })
+
+/** One record of the audit log. `hash` covers the record and `previousHash`; both are SHA-256 in hexadecimal. */
+export const AuditLogRecord = z.strictObject({
+  id: id('aud'),
+  sequence: z.int(),
+  environment: EnvironmentName.nullable(),
+  action: z.string(),
+  actor: z.looseObject({ kind: z.enum(['api-key', 'operator', 'system']) }),
+  requestId: z.string(),
+  target: z.string().nullable(),
+  details: z.record(z.string(), z.unknown()),
+  createdAt: Instant,
+  previousHash: z.string(),
+  hash: z.string(),
+})
+
+export const MemberParams = z.strictObject({ accountId: id('acc') })
+export const ApiKeyParams = z.strictObject({ keyId: id('key') })
+export const OrganisationParams = z.strictObject({ orgId: id('org') })
+export const ApiKeyInPathParams = z.strictObject({ orgId: id('org'), keyId: id('key') })

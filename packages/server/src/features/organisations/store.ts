@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
+import { id } from '../../platform/ids.ts'
+import { PlanName } from '../plans/index.ts'
+import { Role } from './roles.ts'
+import { OrganisationType } from './schema.ts'
+
+export const OrganisationRow = z.object({
+  id: id('org'),
+  name: z.string(),
+  type: OrganisationType,
+  plan: PlanName,
+  createdAt: z.date(),
+})
+export type OrganisationRow = z.output<typeof OrganisationRow>
+
+export const AccountRow = z.object({ id: id('acc'), email: z.string(), name: z.string().nullable() })
+export type AccountRow = z.output<typeof AccountRow>
+
+export async function insertOrganisation(tx: Tx, organisation: OrganisationRow): Promise<void> {
+  const { id, name, type, plan, createdAt } = organisation
+  await tx.run(sql`
+    insert into organisations (id, name, type, plan, created_at) values (${id}, ${name}, ${type}, ${plan}, ${createdAt})`)
+}
+
+export function findOrganisation(db: Queryable, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
+  return db.maybeOne(
+    OrganisationRow,
+    sql`select id, name, type, plan, created_at from organisations where id = ${organisationId}`,
+  )
+}
+
+/** Holds the organisation until the transaction ends, so that changes of its members and its plan come one by one. */
+export function lockOrganisation(tx: Tx, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
+  return tx.maybeOne(
+    OrganisationRow,
+    sql`select id, name, type, plan, created_at from organisations where id = ${organisationId} for no key update`,
+  )
+}
+
+export async function markRenamed(tx: Tx, organisationId: OrganisationId, name: string): Promise<void> {
+  await tx.run(sql`update organisations set name = ${name} where id = ${organisationId}`)
+}
+
+export async function markPlan(tx: Tx, organisationId: OrganisationId, plan: PlanName): Promise<void> {
+  await tx.run(sql`update organisations set plan = ${plan} where id = ${organisationId}`)
+}
+
+/** Every organisation, and whoever has an audit log without one, for checking all logs. */
+export async function listOrganisationIds(db: Queryable): Promise<OrganisationId[]> {
+  const rows = await db.many(
+    z.object({ id: id('org') }),
+    sql`
+    select id from organisations union select organisation_id from audit_heads union select organisation_id from audit_log
+    order by 1`,
+  )
+  return rows.map((row) => row.id)
+}
+
+export interface NewAccount {
+  readonly id: AccountId
+  readonly email: string
+  readonly name: string | null
+  readonly acceptedAt: Date | null
+  readonly createdAt: Date
+}
+
+/**
+ * The account of an e-mail address, made when there is none. An address that was only invited counts as accepted once it
+ * is given as such; what else the account holds stays as it is.
+ */
+export async function upsertAccount(tx: Tx, account: NewAccount): Promise<AccountRow> {
+  const { id, email, name, acceptedAt, createdAt } = account
+  return tx.one(
+    AccountRow,
+    sql`
+    insert into accounts (id, email, name, accepted_at, created_at) values (${id}, ${email}, ${name}, ${acceptedAt}, ${createdAt})
+    on conflict (lower(email)) do update set
+      accepted_at = coalesce(accounts.accepted_at, excluded.accepted_at), name = coalesce(accounts.name, excluded.name)
+    returning id, email, name`,
+  )
+}
+
+export function findAccount(db: Queryable, accountId: AccountId): Promise<AccountRow | undefined> {
+  return db.maybeOne(AccountRow, sql`select id, email, name from accounts where id = ${accountId}`)
+}
+
+/** The account whose key this is: whoever made it. */
+export function findKeyCreator(
+  db: Queryable,
+  organisationId: OrganisationId,
+  apiKeyId: ApiKeyId,
+): Promise<AccountRow | undefined> {
+  return db.maybeOne(
+    AccountRow,
+    sql`
+    select accounts.id, accounts.email, accounts.name from api_keys join accounts on accounts.id = api_keys.created_by
+    where api_keys.organisation_id = ${organisationId} and api_keys.id = ${apiKeyId}`,
+  )
+}
+
+const Belonging = OrganisationRow.omit({ plan: true, createdAt: true }).extend({ role: Role })
+
+/** The organisations that an account is a member of, the latest first. */
+export function listOrganisationsOf(db: Queryable, accountId: AccountId): Promise<z.output<typeof Belonging>[]> {
+  return db.many(
+    Belonging,
+    sql`
+    select organisations.id, organisations.name, organisations.type, members.role
+    from members join organisations on organisations.id = members.organisation_id
+    where members.account_id = ${accountId} order by members.sequence desc limit 500`,
+  )
+}

@@ -1,0 +1,72 @@
+import {
+  type AuthorizationVerdict,
+  checkAuthorization,
+  decodePayment,
+  domainSeparator,
+  type Expected,
+  type Network,
+  type PaymentPayload,
+  type Reason,
+  type TokenInfo,
+} from '@purser/protocol'
+import { unixSeconds } from '../../platform/clock.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import { fail } from './errors.ts'
+
+/** A credential that the caller must not be told more about than the protocol's own reason. */
+export function refused(reason: Reason | 'stub_not_allowed', members: Readonly<Record<string, unknown>> = {}): Error {
+  return fail('payment-verification-failed', { reason, ...members })
+}
+
+/** Whether the credential is the test environment's play money (Authentication, point 2 of the service document). */
+export function isStub(credential: string): boolean {
+  return /^stub_payment_[\x21-\x7e]{1,200}$/.test(credential)
+}
+
+export type GoodVerdict = Extract<AuthorizationVerdict, { ok: true }>
+
+export interface JudgedCredential {
+  readonly payload: PaymentPayload
+  readonly token: TokenInfo
+  readonly verdict: GoodVerdict
+}
+
+const separators = new Map<string, Uint8Array>()
+
+/** The token's EIP-712 domain separator, hashed once per process. */
+export function separatorOf(ctx: Pick<Ctx, 'signatures'>, network: Network, token: TokenInfo): Uint8Array {
+  const key = `${network.caip2}/${token.address}`
+  const known = separators.get(key)
+  if (known !== undefined) return known
+  if (token.eip712 === null) throw new Error(`${token.symbol} on ${network.name} has no EIP-712 domain`)
+  const made = domainSeparator({ ...token.eip712, chainId: BigInt(network.chainId), verifyingContract: token.address }, ctx.signatures.keccak)
+  separators.set(key, made)
+  return made
+}
+
+/**
+ * Everything that can be said of an x402 credential without the chain. Version 1 does not name the token, so each that
+ * the wallet takes is tried; the signature fits one domain only.
+ */
+export function judgeCredential(ctx: Ctx, credential: string, tokens: readonly TokenInfo[], expect: (token: TokenInfo) => Expected): JudgedCredential {
+  const decoded = decodePayment(credential)
+  if (!decoded.ok) throw refused(decoded.fault.reason, { path: decoded.fault.path, message: decoded.fault.message })
+  const payload = decoded.value
+  const candidates = payload.x402Version === 2 ? tokens.filter((token) => token.address.toLowerCase() === payload.accepted.asset.toLowerCase()) : tokens
+  const judged = (candidates.length > 0 ? candidates : tokens.slice(0, 1)).map((token) => ({ token, verdict: check(ctx, payload, expect(token)) }))
+  const best = judged.find(({ verdict }) => verdict.ok && verdict.signatureKind === 'eoa') ?? judged.find(({ verdict }) => verdict.ok) ?? judged[0]
+  if (best === undefined) throw refused('invalid_payment_requirements')
+  if (!best.verdict.ok) throw refused(best.verdict.reason, { payer: best.verdict.payer })
+  return { payload, token: best.token, verdict: best.verdict }
+}
+
+function check(ctx: Ctx, payload: PaymentPayload, expected: Expected): AuthorizationVerdict {
+  return checkAuthorization({
+    payload,
+    expected,
+    nowSeconds: unixSeconds(ctx.clock.now()),
+    recover: ctx.signatures.recover,
+    keccak: ctx.signatures.keccak,
+    domainSeparator: separatorOf(ctx, expected.network, expected.token),
+  })
+}

@@ -1,0 +1,6 @@
+export type { SettlementTokens } from './ports.ts'
+export { createRecorder } from './record.ts'
+export { paymentOperations } from './routes.ts'
+export { createSettlements } from './settle.ts'
+export { createSettlementLanes, paymentRecurring } from './settlement-lane.ts'
+export { countPaymentsBetween } from './store.ts'

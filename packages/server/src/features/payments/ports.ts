@@ -1,0 +1,27 @@
+import type { Keccak, Recover } from '@purser/protocol'
+import type { Admission } from '../../platform/http/limits.ts'
+import type { WalletDirectory } from '../wallets/index.ts'
+import type { Candidate } from './record.ts'
+import type { Settlements } from './settle.ts'
+
+/** Mints and checks the proof that a caller of settle is the one that verified. */
+export interface SettlementTokens {
+  mint(paymentId: string): string
+  check(paymentId: string, token: string): boolean
+}
+
+declare module '../../platform/ctx.ts' {
+  interface Ports {
+    readonly receivingWallets: WalletDirectory
+    readonly recordPayment: (candidate: Candidate) => Promise<void>
+    readonly settlements: Settlements
+    readonly settlementTokens: SettlementTokens
+    readonly signatures: { readonly recover: Recover; readonly keccak: Keccak }
+    /** Factories whose account deployments are settled (EIP-6492); lower case. */
+    readonly eip6492Factories: ReadonlySet<string>
+    readonly settleWaitMs: number
+    /** Smallest amount that is settled on chain, in millionths of a US dollar. */
+    readonly settleMicroUsdMin: bigint
+    readonly admitChallenge: (caller: string) => Admission
+  }
+}

@@ -1,0 +1,153 @@
+import { type Network, networkByName } from '@purser/protocol'
+import type { Ctx, Deps } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import type { PaymentId } from '../../platform/ids.ts'
+import type { Recurring } from '../../platform/job.ts'
+import { pause, systemCtx } from '../../platform/work/runner.ts'
+import type { LaneHandler, Lanes } from '../../chain/port.ts'
+import { gasOf, isSettledBy, settlementCall } from './settlement-call.ts'
+import { recordSettled } from './settlement-outcome.ts'
+import { resolveLapsed, resolveUnresolved } from './settlement-resolve.ts'
+import {
+  assignTransaction,
+  countWaiting,
+  listInTransaction,
+  lockWaiting,
+  markHash,
+  markUnresolved,
+  type SettlementRow,
+} from './settlement-store.ts'
+
+/** Name under which the lane knows these transactions. */
+export const settlementPurpose = 'payments.settle'
+
+/** Payments in one transaction at most, and the gas that one may ask for: below the cap of EIP-7825 (2^24). */
+const batchMax = 100
+const batchGasMax = 14_000_000n
+/** How long a small batch may wait for company while earlier transactions of the lane are not in a block yet. */
+const companyMsMax = 600
+const pollMs = 200
+
+type System = Omit<Ctx, 'tenant'>
+
+export interface SettlementLanes {
+  nudge(): void
+  stop(): Promise<void>
+}
+
+/**
+ * Gathers payments that want to settle into transactions, one lane per network. Payments and their transaction are
+ * tied in one commit with the transaction's nonce, so a crash leaves both or neither; the chain room then sends it.
+ */
+export function createSettlementLanes(deps: Deps, lanes: Lanes): SettlementLanes {
+  const stopping = new AbortController()
+  let wake = Promise.withResolvers<void>()
+  const ctx = systemCtx(deps)
+  const loops = lanes.networks.map(async (network) => {
+    while (!stopping.signal.aborted) {
+      const nudged = wake.promise
+      try {
+        while (await sendBatch(ctx, lanes, network)) if (stopping.signal.aborted) break
+      } catch (error) {
+        deps.log.error({ err: error, network: network.name }, 'payments could not be handed to the lane; they stay waiting')
+        await pause(1_000, stopping.signal)
+      }
+      await Promise.race([nudged, pause(pollMs, stopping.signal)])
+    }
+  })
+  return {
+    nudge() {
+      wake.resolve()
+      wake = Promise.withResolvers<void>()
+    },
+    async stop() {
+      stopping.abort()
+      await Promise.all(loops)
+    },
+  }
+}
+
+/** Plans one transaction if there is enough reason to; answers whether to look again at once. */
+async function sendBatch(ctx: System, lanes: Lanes, network: Network): Promise<boolean> {
+  const { waiting, oldest } = await countWaiting(ctx.db, network.name)
+  if (waiting === 0n || oldest === null) return false
+  const open = await lanes.openCount(network)
+  if (open >= lanes.openMax) return false
+  const waitedMs = ctx.clock.now().getTime() - oldest.getTime()
+  if (open > 0 && waiting < batchMax && waitedMs < companyMsMax) {
+    await pause(20, new AbortController().signal)
+    return true
+  }
+  await lanes.prepare(network)
+  return ctx.db.tx((tx) => planBatch(ctx, tx, lanes, network))
+}
+
+async function planBatch(ctx: System, tx: Tx, lanes: Lanes, network: Network): Promise<boolean> {
+  const locked = await lockWaiting(tx, network.name, batchMax)
+  const now = ctx.clock.now()
+  const payments = withinGas(locked.filter((payment) => !isLapsing(payment, now)))
+  if (payments.length === 0) return false
+  const call = settlementCall(payments)
+  const transactionId = await lanes.plan(tx, { network, ...call, value: 0n, purpose: settlementPurpose })
+  await assignTransaction(tx, payments.map((payment) => payment.id), transactionId)
+  tx.afterCommit(() => lanes.nudge(network))
+  return locked.length === batchMax
+}
+
+/** An authorisation about to end is left to `resolveLapsed`: sent now it would only burn gas. */
+function isLapsing(payment: SettlementRow, now: Date): boolean {
+  return BigInt(payment.settlement.validBefore) * 1000n <= BigInt(now.getTime()) + 2_000n
+}
+
+function withinGas(payments: readonly SettlementRow[]): SettlementRow[] {
+  let gas = 0n
+  return payments.filter((payment) => {
+    gas += gasOf(payment.settlement)
+    return gas <= batchGasMax
+  })
+}
+
+/** What the lane does with a settlement transaction, inside the database transaction that marks it. */
+export function settlementHandler(deps: Deps): LaneHandler {
+  const ctx = systemCtx(deps)
+  return {
+    purpose: settlementPurpose,
+    async onSent(tx, transaction) {
+      await markHash(tx, transaction.id, transaction.hash)
+    },
+    async onFinal(tx, transaction, receipt) {
+      const payments = await listInTransaction(tx, transaction.id)
+      const settled = payments.filter((payment) => receipt.status === 'success' && isSettledBy(receipt.logs, payment))
+      const rest = payments.filter((payment) => !settled.includes(payment)).map((payment): PaymentId => payment.id)
+      await recordSettled(ctx, tx, settled, receipt.transactionHash)
+      if (rest.length > 0) await markUnresolved(tx, rest)
+    },
+  }
+}
+
+/**
+ * Asks the chain about payments that a final transaction did not carry. Nothing is guessed: the nonce's state decides.
+ * Running twice is harmless, since every step moves a payment only from the state that it was read in.
+ */
+const resolveOutcomes: Recurring = {
+  name: 'payments.resolve-outcomes',
+  everyMs: 1_000,
+  run: (ctx) => forEachNetwork(ctx, resolveUnresolved),
+}
+
+/** Ends payments whose authorisation lapsed before anybody settled them. Harmless twice, for the same reason. */
+const endLapsed: Recurring = {
+  name: 'payments.end-lapsed',
+  everyMs: 15_000,
+  run: (ctx) => forEachNetwork(ctx, resolveLapsed),
+}
+
+export const paymentRecurring: readonly Recurring[] = [resolveOutcomes, endLapsed]
+
+async function forEachNetwork(ctx: System, work: (ctx: System, network: Network) => Promise<void>): Promise<void> {
+  for (const network of ctx.chains.configured) {
+    if (networkByName(network.name)?.settlesEip3009 !== true) continue
+    await work(ctx, network).catch((error: unknown) => ctx.log.warn({ err: error, network: network.name }, 'the chain could not be asked; outcomes stay open'))
+  }
+}
+

@@ -1,0 +1,70 @@
+import { type Address, type Network, reasonOfRevert } from '@purser/protocol'
+import { instantOf } from '../../platform/clock.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import { isSettledBy, authorizationOf } from './settlement-call.ts'
+import { recordEnded, recordSettled } from './settlement-outcome.ts'
+import { listLapsed, listUnresolved, markWaitingAgain, type SettlementRow } from './settlement-store.ts'
+
+type System = Omit<Ctx, 'tenant'>
+
+const perTurnMax = 100
+/** How often a payment whose authorisation is still good is sent before it is given up as failed. */
+const attemptsMax = 3
+/** Waits this long after an authorisation's end, so that a block with an earlier time cannot still take it. */
+const lapseGraceMs = 60_000
+
+/** Says what became of payments that their own transaction did not carry. */
+export async function resolveUnresolved(ctx: System, network: Network): Promise<void> {
+  for (const payment of await listUnresolved(ctx.db, network.name, perTurnMax)) await resolve(ctx, network, payment)
+}
+
+async function resolve(ctx: System, network: Network, payment: SettlementRow): Promise<void> {
+  if (await recordIfOnChain(ctx, network, payment)) return
+  const refusal = await refusalNow(ctx, network, payment)
+  if (refusal === undefined && payment.settleAttempt < attemptsMax) return markWaitingAgain(ctx.db, payment.id)
+  await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'settlement_failed', refusal ?? 'invalid_exact_evm_transaction_failed'))
+}
+
+/** Ends what lapsed without being sent, unless somebody else has brought it to the chain. */
+export async function resolveLapsed(ctx: System, network: Network): Promise<void> {
+  const before = instantOf(ctx.clock.now().getTime() - lapseGraceMs)
+  for (const payment of await listLapsed(ctx.db, network.name, before, perTurnMax)) {
+    if (await recordIfOnChain(ctx, network, payment)) continue
+    await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'voided', 'invalid_exact_evm_payload_authorization_valid_before'))
+  }
+}
+
+/**
+ * Anybody may bring a signed authorisation to the chain, so a used nonce is no failure: the log tells which transaction
+ * moved the money. A nonce that is used without such a log was cancelled by the payer.
+ */
+async function recordIfOnChain(ctx: System, network: Network, payment: SettlementRow): Promise<boolean> {
+  const chain = ctx.chains.on(network)
+  const { from, nonce } = payment.settlement
+  const token = payment.asset as Address
+  if (!(await chain.authorizationState(token, from, nonce))) return false
+  const found = await chain.findAuthorizationUsed(token, from, nonce, { since: payment.createdAt })
+  if (found !== undefined && isSettledBy(found.logs, payment)) {
+    await ctx.db.tx((tx) => recordSettled(ctx, tx, [payment], found.transactionHash))
+  } else {
+    await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'settlement_failed', 'invalid_exact_evm_nonce_already_used'))
+  }
+  return true
+}
+
+/** Why the token would refuse the authorisation now, or undefined when it would take it. */
+async function refusalNow(ctx: System, network: Network, payment: SettlementRow): Promise<string | undefined> {
+  const { settlement } = payment
+  const authorization = authorizationOf(settlement)
+  if (authorization.validBefore * 1000n <= BigInt(ctx.clock.now().getTime())) return 'invalid_exact_evm_payload_authorization_valid_before'
+  const facts = await ctx.chains.on(network).inspectAuthorization({
+    token: payment.asset as Address,
+    authorization,
+    signature: settlement.signature,
+    deployment: settlement.deployment === null ? undefined : { factory: settlement.deployment.factory, factoryCalldata: settlement.deployment.calldata },
+    untrusted: settlement.signature.kind === 'bytes',
+  })
+  if (facts.balance < authorization.value) return 'invalid_exact_evm_insufficient_balance'
+  if (facts.simulation.ok) return undefined
+  return reasonOfRevert(facts.simulation.reason ?? '', 'invalid_exact_evm_transaction_failed')
+}

@@ -1,0 +1,22 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { limitError } from './errors.ts'
+import { unlimited } from './plans.ts'
+import { periodOf, quotas, type UsageKind } from './quotas.ts'
+import { addToCounter, lockCounter, planOf } from './store.ts'
+
+/**
+ * Counts one more of a kind in the transaction that makes it, or refuses with the document's limit error. The counter
+ * stays locked until that transaction ends, so parallel requests together never go over.
+ */
+export async function countOrRefuse(
+  tx: Tx,
+  ctx: Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl'>,
+  kind: UsageKind,
+): Promise<void> {
+  const period = periodOf(kind, ctx.clock.now())
+  const limit = quotas[kind].limitOf(await planOf(tx, ctx.tenant.organisationId))
+  const used = await lockCounter(tx, ctx.tenant, kind, period)
+  if (limit !== unlimited && used >= limit) throw limitError(ctx, quotas[kind].code, limit, used)
+  await addToCounter(tx, ctx.tenant, kind, period, 1)
+}

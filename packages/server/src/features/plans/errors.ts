@@ -1,0 +1,27 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import { defineErrors, type Problem } from '../../platform/errors.ts'
+
+const title = 'Plan Limit Reached'
+
+const fail = defineErrors({
+  'payment-limit-reached': { status: 429, title, detail: 'The payments that the plan grants per month are used up.' },
+  'byo-wallet-limit-reached': { status: 429, title, detail: 'The plan takes no more wallets of your own.' },
+  'managed-wallet-limit-reached': { status: 429, title, detail: 'The plan takes no more managed wallets.' },
+  'webhook-limit-reached': { status: 429, title, detail: 'The plan takes no more webhooks.' },
+  'vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more active vaults.' },
+  'persisted-vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more persisted vaults.' },
+  'storage-quota-exceeded': { status: 429, title, detail: 'The storage that the plan grants is used up.' },
+})
+
+/** The limit errors, for the tables of the operations that count. */
+export const planErrors = fail.table
+
+/** The document's limit error: a problem record with `limit`, `current` and `upgradeUrl`. */
+export function limitError(
+  ctx: Pick<Ctx, 'upgradeUrl'>,
+  code: keyof typeof planErrors,
+  limit: number,
+  current: number,
+): Problem {
+  return fail(code, { limit, current, upgradeUrl: ctx.upgradeUrl })
+}

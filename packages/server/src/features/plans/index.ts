@@ -1,0 +1,5 @@
+export { countOrRefuse } from './count.ts'
+export { limitError, planErrors } from './errors.ts'
+export { type Plan, PlanName, planNames, plans, unlimited } from './plans.ts'
+export { monthAround, monthOf, periodOf, quotas, type UsageKind, usageKinds } from './quotas.ts'
+export { addToCounter, listCounters, lockCounter, planOf, setCounter } from './store.ts'

@@ -1,0 +1,77 @@
+import { z } from 'zod'
+
+export const planNames = ['hobby', 'pro', 'enterprise'] as const
+export const PlanName = z.enum(planNames)
+export type PlanName = z.output<typeof PlanName>
+
+/** What a plan grants. -1 means unlimited, here as in the API's answers. */
+export interface Plan {
+  readonly name: PlanName
+  /** Verified payments per calendar month in UTC. */
+  readonly paymentsPerMonth: number
+  readonly byoWallets: number
+  readonly managedWallets: number
+  readonly webhooks: number
+  readonly activeVaults: number
+  readonly persistedVaults: number
+  readonly storageBytes: number
+  readonly documentsPerVault: number
+  readonly filesPerVault: number
+  readonly fileBytes: number
+  readonly vaultTtlSecondsDefault: number
+  readonly vaultTtlSecondsMax: number
+}
+
+export const unlimited = -1
+const mebibyte = 2 ** 20
+const gibibyte = 2 ** 30
+const day = 86_400
+
+/** Every plan and every figure of it, as data. Sizes count 1 MB as 2^20 bytes and 1 GB as 2^30. */
+export const plans: Readonly<Record<PlanName, Plan>> = {
+  hobby: {
+    name: 'hobby',
+    paymentsPerMonth: 100,
+    byoWallets: 1,
+    managedWallets: 1,
+    webhooks: 1,
+    activeVaults: 3,
+    persistedVaults: 1,
+    storageBytes: 500 * mebibyte,
+    documentsPerVault: 50,
+    filesPerVault: 5,
+    fileBytes: 10 * mebibyte,
+    vaultTtlSecondsDefault: day,
+    vaultTtlSecondsMax: day,
+  },
+  pro: {
+    name: 'pro',
+    paymentsPerMonth: 10_000,
+    byoWallets: 5,
+    managedWallets: 5,
+    webhooks: 10,
+    activeVaults: 50,
+    persistedVaults: 20,
+    storageBytes: 10 * gibibyte,
+    documentsPerVault: unlimited,
+    filesPerVault: 100,
+    fileBytes: 100 * mebibyte,
+    vaultTtlSecondsDefault: 7 * day,
+    vaultTtlSecondsMax: 7 * day,
+  },
+  enterprise: {
+    name: 'enterprise',
+    paymentsPerMonth: unlimited,
+    byoWallets: unlimited,
+    managedWallets: unlimited,
+    webhooks: unlimited,
+    activeVaults: unlimited,
+    persistedVaults: unlimited,
+    storageBytes: unlimited,
+    documentsPerVault: unlimited,
+    filesPerVault: unlimited,
+    fileBytes: gibibyte,
+    vaultTtlSecondsDefault: 30 * day,
+    vaultTtlSecondsMax: unlimited,
+  },
+}

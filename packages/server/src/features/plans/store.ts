@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import type { OrganisationId } from '../../platform/ids.ts'
+import { type Plan, PlanName, plans } from './plans.ts'
+import type { UsageKind } from './quotas.ts'
+
+const Used = z.object({ used: z.bigint() })
+
+/** The plan that the organisation is on now. */
+export async function planOf(db: Queryable, organisationId: OrganisationId): Promise<Plan> {
+  const row = await db.one(
+    z.object({ plan: PlanName }),
+    sql`select plan from organisations where id = ${organisationId}`,
+  )
+  return plans[row.plan]
+}
+
+/**
+ * Holds the counter until the transaction ends and answers what it says, so that of any number of parallel writers each
+ * sees what the one before it left. A writer takes it before the rows that it counts.
+ */
+export async function lockCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string): Promise<number> {
+  const known = await lockRow(tx, tenant, kind, period)
+  if (known !== undefined) return known
+  await tx.run(sql`
+    insert into usage_counters (organisation_id, environment, kind, period, used)
+    values (${tenant.organisationId}, ${tenant.environment}, ${kind}, ${period}, 0) on conflict do nothing`)
+  const made = await lockRow(tx, tenant, kind, period)
+  if (made === undefined) throw new Error('a usage counter disappeared')
+  return made
+}
+
+async function lockRow(tx: Tx, tenant: Tenant, kind: UsageKind, period: string): Promise<number | undefined> {
+  const row = await tx.maybeOne(
+    Used,
+    sql`
+    select used from usage_counters
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and period = ${period}
+    for update`,
+  )
+  return row === undefined ? undefined : Number(row.used)
+}
+
+/** Adds to a counter (a negative `n` takes away) in the transaction that changes what it counts. */
+export async function addToCounter(
+  tx: Tx,
+  tenant: Tenant,
+  kind: UsageKind,
+  period: string,
+  n: number,
+): Promise<void> {
+  await tx.run(sql`
+    insert into usage_counters (organisation_id, environment, kind, period, used)
+    values (${tenant.organisationId}, ${tenant.environment}, ${kind}, ${period}, ${n})
+    on conflict (organisation_id, environment, kind, period) do update set used = usage_counters.used + excluded.used`)
+}
+
+/** Sets a counter to what was recounted; the caller holds it by `lockCounter`. */
+export async function setCounter(
+  tx: Tx,
+  tenant: Tenant,
+  kind: UsageKind,
+  period: string,
+  used: number,
+): Promise<void> {
+  await tx.run(sql`
+    update usage_counters set used = ${used}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and period = ${period}`)
+}
+
+/** The counters of a month and those that know no month; a kind that never counted is not there. */
+export async function listCounters(db: Queryable, tenant: Tenant, month: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await db.many(
+    Used.extend({ kind: z.string() }),
+    sql`
+    select kind, used from usage_counters
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and period in (${month}, 'all')`,
+  )
+  return new Map(rows.map(({ kind, used }) => [kind, Number(used)]))
+}

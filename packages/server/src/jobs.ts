@@ -1,0 +1,18 @@
+import { paymentRecurring } from './features/payments/index.ts'
+import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
+import type { Job, Recurring } from './platform/job.ts'
+
+/** Every queued background job. */
+export const jobs: readonly Job[] = []
+
+/** Forgets answers kept for Idempotency-Keys after a day. Deleting what is deleted changes nothing. */
+const sweepIdempotency: Recurring = {
+  name: 'platform.sweep-idempotency-keys',
+  everyMs: 600_000,
+  run: async (ctx) => {
+    await sweepIdempotencyKeys(ctx.db, ctx.clock.now())
+  },
+}
+
+/** Every piece of work that is due again and again. */
+export const recurring: readonly Recurring[] = [sweepIdempotency, ...paymentRecurring]

@@ -1,0 +1,25 @@
+import { accountOperations } from './features/account/index.ts'
+import { billingOperations } from './features/billing/index.ts'
+import { chainOperations } from './features/chains/index.ts'
+import { organisationOperations } from './features/organisations/index.ts'
+import { paymentOperations } from './features/payments/index.ts'
+import { walletOperations } from './features/wallets/index.ts'
+import { openApiDocument } from './platform/http/openapi.ts'
+import type { Operation } from './platform/operation.ts'
+
+/** Every public API call. */
+export const operations: readonly Operation[] = [
+  ...paymentOperations,
+  ...walletOperations,
+  ...chainOperations,
+  ...organisationOperations,
+  ...accountOperations,
+  ...billingOperations,
+]
+
+/** The OpenAPI 3.1 document; `openapi.json` is its committed copy. */
+export const openApi = openApiDocument(operations, {
+  title: 'Purser',
+  version: '1.0.0',
+  description: 'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain.',
+})

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { createLog } from '../log.ts'
+import { openDb, sql } from './db.ts'
+import { isMigrated, migrate } from './migrate.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database.drop())
+
+test('values never become SQL, and nested fragments keep their parameters in order', async () => {
+  const evil = "'; drop table jobs; --"
+  const inner = sql`select ${evil}::text as a, ${2}::int as b`
+  const row = await database.db.one(z.object({ a: z.string(), b: z.number(), cValue: z.string() }), sql`select t.a, t.b, ${'third'}::text as c_value from (${inner}) t`)
+  expect(row).toEqual({ a: evil, b: 2, cValue: 'third' })
+})
+
+test('a transaction that throws leaves nothing behind and does not run what was to follow its commit', async () => {
+  let followed = false
+  const attempt = database.db.tx(async (tx) => {
+    await tx.run(sql`insert into audit_heads (organisation_id, sequence, hash) values ('org_x', 0, '')`)
+    tx.afterCommit(() => {
+      followed = true
+    })
+    throw new Error('no')
+  })
+  await expect(attempt).rejects.toThrow('no')
+  const rows = await database.db.many(z.object({ sequence: z.bigint() }), sql`select sequence from audit_heads where organisation_id = 'org_x'`)
+  expect(rows).toEqual([])
+  expect(followed).toBe(false)
+})
+
+test('several processes may migrate one empty database at once', async () => {
+  await database.db.run(sql`create schema elsewhere`)
+  const url = `${database.url}&options=${encodeURIComponent('-c search_path=elsewhere')}`
+  const processes = [0, 1, 2, 3].map(() => openDb({ url, connectionsMax: 2, log: createLog({ level: 'silent' }) }))
+  const applied = await Promise.all(processes.map((db) => migrate(db)))
+  expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
+  expect(await Promise.all(processes.map((db) => isMigrated(db)))).toEqual([true, true, true, true])
+  await Promise.all(processes.map((db) => db.close()))
+})
+
+test('a lock on a name is held by one connection and is free again when its work ends', async () => {
+  const started = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  const first = database.db.exclusively('name', async () => {
+    started.resolve()
+    await held.promise
+  })
+  await started.promise
+  expect(await database.db.exclusively('name', async () => undefined)).toBe('taken')
+  held.resolve()
+  expect(await first).toBe('done')
+  expect(await database.db.exclusively('name', async () => undefined)).toBe('done')
+})

@@ -1,0 +1,242 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { composeApiKey } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { toyDeps } from '../../../test/toy-deps.ts'
+import { sql } from '../db/db.ts'
+import { defineErrors } from '../errors.ts'
+import { type ApiKeyId, id, type OrganisationId } from '../ids.ts'
+import { operation } from '../operation.ts'
+import { Metadata, PageQuery, pageOf, text } from '../wire.ts'
+import { createAuthenticate } from './authenticate.ts'
+import { openApiDocument } from './openapi.ts'
+import { publicPages } from './pages.ts'
+import { createHttpServer, type HttpServer } from './server.ts'
+
+const fail = defineErrors({ 'toy-not-found': { status: 404, title: 'Toy Not Found', detail: 'No such toy.' } })
+const Toy = z.strictObject({ name: text(64), times: z.int(), metadata: Metadata })
+let slowGate = Promise.resolve()
+
+const operations = [
+  operation({
+    id: 'toys.create',
+    method: 'POST',
+    path: '/toys',
+    summary: 'Make a toy.',
+    status: 201,
+    input: z.strictObject({ name: text(64, 1), times: z.int().default(1), metadata: Metadata.default({}) }),
+    output: Toy,
+    async run(ctx, { body }) {
+      await ctx.db.tx(async (tx) => {
+        await ctx.publish(tx, 'toy.made', { name: body.name })
+      })
+      await slowGate
+      if (body.name === 'boom') throw new Error('the secret inside')
+      if (body.name === 'gone') throw fail('toy-not-found')
+      return body
+    },
+  }),
+  operation({
+    id: 'toys.get',
+    method: 'GET',
+    path: '/toys/{id}',
+    summary: 'Get a toy.',
+    params: z.strictObject({ id: id('doc') }),
+    output: Toy,
+    errors: fail.table,
+    run: () => {
+      throw fail('toy-not-found')
+    },
+  }),
+  operation({
+    id: 'toys.list',
+    method: 'GET',
+    path: '/toys',
+    summary: 'List toys.',
+    query: PageQuery,
+    output: z.string(),
+    list: true,
+    run: (_ctx, { query }) => pageOf(['doc_01h455vb4pex5vsknk084sn02q', 'doc_01h455vb4pex5vsknk084sn02r'], query.limit, (row) => row),
+  }),
+]
+
+let database: TestDatabase
+let server: HttpServer
+let base = ''
+const testKey = composeApiKey('test', randomBytes(32))
+const otherKey = composeApiKey('test', randomBytes(32))
+const limitedKey = composeApiKey('test', randomBytes(32))
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  const deps = toyDeps(database.db)
+  const findKey = async (hash: Uint8Array) => {
+    const index = [testKey, otherKey, limitedKey].findIndex((key) => Buffer.compare(hash, sha256(key)) === 0)
+    if (index < 0) return undefined
+    return { organisationId: `org_${index}` as OrganisationId, environment: 'test' as const, apiKeyId: `key_${index}` as ApiKeyId }
+  }
+  server = createHttpServer({
+    deps,
+    operations,
+    pages: publicPages(deps, operations, openApiDocument(operations, { title: 'Toys', version: '1', description: '' })),
+    authenticate: createAuthenticate(findKey, ['test']),
+    keyLimit: { perSecond: 1, burst: 200 },
+    addressLimit: { perSecond: 1_000, burst: 1_000 },
+    trustProxy: false,
+  })
+  base = `http://127.0.0.1:${(await server.listen(0, '127.0.0.1')).port}`
+})
+afterAll(async () => {
+  await server.close()
+  await database.drop()
+})
+
+function sha256(value: string): Buffer {
+  return createHash('sha256').update(value).digest()
+}
+
+function post(body: BodyInit | object, headers: Record<string, string> = {}, key = testKey): Promise<Response> {
+  const raw = typeof body === 'string' || body instanceof Uint8Array
+  return fetch(`${base}/toys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: raw ? body : JSON.stringify(body),
+  })
+}
+
+async function code(response: Response): Promise<string> {
+  const record = z.object({ type: z.string(), requestId: z.string(), status: z.number() }).parse(await response.json())
+  expect(response.headers.get('content-type')).toContain('application/problem+json')
+  expect(response.headers.get('x-request-id')).toBe(record.requestId)
+  expect(record.status).toBe(response.status)
+  return record.type.replace('http://purser.test/problems/', '')
+}
+
+test('a key that is missing, malformed, mistyped or of another environment is 401 and says how it begins', async () => {
+  const mistyped = `${testKey.slice(0, -1)}${testKey.endsWith('0') ? '1' : '0'}`
+  const live = composeApiKey('live', randomBytes(32))
+  for (const authorization of [undefined, 'Basic abc', 'Bearer nonsense', `Bearer ${mistyped}`, `Bearer ${live}`, `Bearer ${composeApiKey('test', randomBytes(32))}`]) {
+    const answer = await fetch(`${base}/toys`, authorization === undefined ? {} : { headers: { authorization } })
+    expect(answer.status).toBe(401)
+    const record = z.object({ title: z.string(), type: z.string(), detail: z.string() }).parse(await answer.json())
+    expect(record.title).toBe('Unauthorized')
+    expect(record.type).toMatch(/unauthorized$/)
+    expect(record.detail).toMatch(/^API key is invalid or missing/)
+  }
+})
+
+test('hostile bodies are refused with a 4xx problem and never a 500', async () => {
+  const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`
+  const cases: [BodyInit | object, Record<string, string>, number, string][] = [
+    ['{"name":', {}, 400, 'malformed-json'],
+    ['\u0000', {}, 400, 'malformed-json'],
+    [new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]), {}, 400, 'malformed-json'],
+    [`{"name":"a","metadata":${deep}}`, {}, 400, 'malformed-json'],
+    ['{"name":"a","metadata":{"__proto__":{"x":1}}}', {}, 400, 'malformed-json'],
+    [{ name: 'a\u0000b' }, {}, 422, 'validation-error'],
+    [{ name: 'a', metadata: { x: 'a\u0000b' } }, {}, 422, 'validation-error'],
+    [{ name: 'lone \ud800 surrogate' }, {}, 422, 'validation-error'],
+    [{ name: 7 }, {}, 422, 'validation-error'],
+    [{ name: 'a', times: '1' }, {}, 422, 'validation-error'],
+    [[], {}, 422, 'validation-error'],
+    ['null', {}, 422, 'validation-error'],
+    [{ name: 'a' }, { 'content-type': 'text/plain' }, 415, 'unsupported-media-type'],
+    ['x'.repeat(10_000_000), {}, 413, 'payload-too-large'],
+  ]
+  for (const [body, headers, status, problem] of cases) {
+    const answer = await post(body, headers)
+    expect([answer.status, await code(answer)], JSON.stringify(body).slice(0, 60)).toEqual([status, problem])
+  }
+})
+
+test('every fault of a body is named at once, with JSON Pointers, and unknown fields are faults', async () => {
+  const answer = await post({ times: 'x', 'we/ird~': 1 })
+  const { errors } = z.object({ errors: z.array(z.object({ path: z.string() })) }).parse(await answer.json())
+  expect(errors.map((error) => error.path).sort()).toEqual(['/name', '/times', '/we~1ird~0'])
+})
+
+test('an id that cannot exist answers exactly like one that does not', async () => {
+  const headers = { authorization: `Bearer ${testKey}` }
+  const records = await Promise.all(
+    ['garbage', 'doc_01h455vb4pex5vsknk084sn02q', '..%2f..%2fetc', 'doc_01h455vb4pex5vsknk084sn02q%00'].map(async (name) => {
+      const answer = await fetch(`${base}/toys/${name}`, { headers })
+      const { requestId, ...record } = z.looseObject({ requestId: z.string() }).parse(await answer.json())
+      return { status: answer.status, record }
+    }),
+  )
+  expect(new Set(records.map((record) => JSON.stringify(record))).size).toBe(1)
+  expect(records[0]?.status).toBe(404)
+})
+
+test('what goes wrong inside is a 500 that says nothing of the inside', async () => {
+  const answer = await post({ name: 'boom' })
+  expect(answer.status).toBe(500)
+  expect(await answer.text()).not.toContain('secret')
+})
+
+test('the same Idempotency-Key gives the stored answer, and the effect is there once', async () => {
+  const first = await post({ name: 'once' }, { 'idempotency-key': 'k1' })
+  const again = await post({ name: 'once' }, { 'idempotency-key': 'k1' })
+  expect([first.status, again.status]).toEqual([201, 201])
+  expect(await again.text()).toBe(await first.text())
+  expect([first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([null, 'true'])
+  expect(await eventsNamed('once')).toBe(1)
+})
+
+test('the same key with another body is refused, and another organisation may use it', async () => {
+  await post({ name: 'reuse' }, { 'idempotency-key': 'k2' })
+  expect(await code(await post({ name: 'reuse', times: 2 }, { 'idempotency-key': 'k2' }))).toBe('idempotency-key-reused')
+  expect((await post({ name: 'reuse' }, { 'idempotency-key': 'k2' }, otherKey)).status).toBe(201)
+})
+
+test('refusals are kept and server faults are not', async () => {
+  expect((await post({ name: 'gone' }, { 'idempotency-key': 'k3' })).status).toBe(404)
+  expect((await post({ name: 'gone' }, { 'idempotency-key': 'k3' })).headers.get('idempotency-replayed')).toBe('true')
+  expect((await post({ name: 'boom' }, { 'idempotency-key': 'k4' })).status).toBe(500)
+  const again = await post({ name: 'boom' }, { 'idempotency-key': 'k4' })
+  expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([500, null])
+})
+
+test('of a hundred requests with one key at once one takes effect, and the others are told to wait or get its answer', async () => {
+  const gate = Promise.withResolvers<void>()
+  slowGate = gate.promise
+  const flights = Array.from({ length: 100 }, () => post({ name: 'flock' }, { 'idempotency-key': 'k5' }))
+  await expect.poll(() => Promise.race([...flights, undefined]).then((answer) => answer?.status)).toBe(409)
+  gate.resolve()
+  slowGate = Promise.resolve()
+  const statuses = (await Promise.all(flights)).map((answer) => answer.status)
+  expect(statuses.filter((status) => status !== 201 && status !== 409)).toEqual([])
+  expect(statuses).toContain(201)
+  expect(await eventsNamed('flock')).toBe(1)
+})
+
+test('a list carries a Link to the next page while more remain', async () => {
+  const answer = await fetch(`${base}/toys?limit=1`, { headers: { authorization: `Bearer ${otherKey}` } })
+  const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+  expect(next).toMatch(/^\/toys\?limit=1&cursor=/)
+  const bad = await fetch(`${base}/toys?cursor=bm9uc2Vuc2U`, { headers: { authorization: `Bearer ${otherKey}` } })
+  expect(bad.status).toBe(200)
+})
+
+test('a key over its rate is 429 with Retry-After, and others are not touched', async () => {
+  const answers = await Promise.all(Array.from({ length: 260 }, () => fetch(`${base}/toys`, { headers: { authorization: `Bearer ${limitedKey}` } })))
+  const refused = answers.filter((answer) => answer.status === 429)
+  expect(refused.length).toBeGreaterThan(40)
+  expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(refused[0]?.headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/)
+  expect((await fetch(`${base}/toys`, { headers: { authorization: `Bearer ${otherKey}` } })).status).toBe(200)
+})
+
+test('health, the API description, its reference and every problem page are public', async () => {
+  for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs', '/problems/validation-error', '/problems/toy-not-found']) {
+    expect((await fetch(base + path)).status, path).toBe(200)
+  }
+  expect((await fetch(`${base}/problems/constructor`)).status).toBe(404)
+  expect((await fetch(`${base}/nothing`)).status).toBe(404)
+})
+
+async function eventsNamed(name: string): Promise<number> {
+  const row = await database.db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from events where payload ->> 'name' = ${name}`)
+  return Number(row.count)
+}

@@ -1,0 +1,42 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { systemClock } from '../src/platform/clock.ts'
+import type { Deps } from '../src/platform/ctx.ts'
+import type { Db } from '../src/platform/db/db.ts'
+import { createLog } from '../src/platform/log.ts'
+import { createMetrics } from '../src/platform/metrics.ts'
+import { systemRandom } from '../src/platform/random.ts'
+import type { Sealer } from '../src/platform/secret.ts'
+
+/** A sealer with a key of its own, for tests of the floor alone. */
+export function toySealer(): Sealer {
+  const key = randomBytes(32)
+  return {
+    seal(plaintext, associatedData) {
+      const iv = randomBytes(12)
+      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(createHash('sha256').update(associatedData).digest())
+      return Buffer.concat([iv, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
+    },
+    open(sealed, associatedData) {
+      const bytes = Buffer.from(sealed)
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12)).setAAD(createHash('sha256').update(associatedData).digest())
+      decipher.setAuthTag(bytes.subarray(-16))
+      return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()])
+    },
+  }
+}
+
+/** The floor's own ports, for tests that need no room above it. */
+export function toyDeps(db: Db, baseUrl = 'http://purser.test'): Deps {
+  const floor = {
+    db,
+    clock: systemClock,
+    random: systemRandom,
+    log: createLog({ level: 'silent' }),
+    metrics: createMetrics(),
+    sealer: toySealer(),
+    baseUrl,
+    upgradeUrl: `${baseUrl}/settings/billing`,
+    environments: ['test', 'live'] as const,
+  }
+  return floor as unknown as Deps
+}
