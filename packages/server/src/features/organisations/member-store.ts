@@ -73,7 +73,12 @@ export async function findFirstOwner(db: Queryable, organisationId: Organisation
   )
 }
 
-export async function markRole(tx: Tx, organisationId: OrganisationId, accountId: AccountId, role: Role): Promise<void> {
+export async function markRole(
+  tx: Tx,
+  organisationId: OrganisationId,
+  accountId: AccountId,
+  role: Role,
+): Promise<void> {
   await tx.run(
     sql`update members set role = ${role} where organisation_id = ${organisationId} and account_id = ${accountId}`,
   )

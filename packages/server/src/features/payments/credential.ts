@@ -39,7 +39,7 @@ export function separatorOf(ctx: Pick<Ctx, 'signatures'>, network: Network, toke
   const known = separators.get(key)
   if (known !== undefined) return known
   if (token.eip712 === null) throw new Error(`${token.symbol} on ${network.name} has no EIP-712 domain`)
-  const made = domainSeparator({ ...token.eip712, chainId: BigInt(network.chainId), verifyingContract: token.address }, ctx.signatures.keccak)
+  const made = domainSeparator({ ...token.eip712, chainId: network.chainId, verifyingContract: token.address }, ctx.signatures.keccak)
   separators.set(key, made)
   return made
 }

@@ -13,7 +13,7 @@ export function payableTokens(wallet: ReceivingWallet): readonly TokenInfo[] {
 
 /** A US dollar price in the token's smallest unit: one stablecoin is one dollar; digits that the token cannot hold are refused. */
 export function rawPrice(price: string, token: TokenInfo): bigint {
-  const raw = priceInStablecoin(price, token.decimals)
+  const raw = priceInStablecoin(price, token)
   if (typeof raw !== 'bigint') throw failBody('amount-invalid', { reason: raw })
   if (raw === 0n) throw failBody('amount-invalid', { reason: 'zero' })
   return raw

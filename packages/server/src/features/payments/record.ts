@@ -27,7 +27,7 @@ export interface RecordLimits {
  * rows, their events, the month's count, the gas budget and the callers' idempotency keys. A credential that was there
  * already is refused as a duplicate by the unique claim, whoever sent it first.
  */
-export function createRecorder(deps: Deps, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
+export function createRecorder(deps: Pick<Deps, "db">, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
   const record = gather<Candidate, Recorded | Error>({ itemsMax: 128, roundsMax: 2 }, async (candidates) => {
     const outcomes = new Map<Candidate, Recorded | Error>()
     const byTenant = Map.groupBy(candidates, ({ ctx }) => `${ctx.tenant.organisationId}/${ctx.tenant.environment}`)

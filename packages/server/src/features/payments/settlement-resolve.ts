@@ -21,6 +21,7 @@ export async function resolveUnresolved(ctx: System, network: Network): Promise<
 async function resolve(ctx: System, network: Network, payment: SettlementRow): Promise<void> {
   if (await recordIfOnChain(ctx, network, payment)) return
   const refusal = await refusalNow(ctx, network, payment)
+  if (refusal === 'unknown') return
   if (refusal === undefined && payment.settleAttempt < attemptsMax) return markWaitingAgain(ctx.db, payment.id)
   await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'settlement_failed', refusal ?? 'invalid_exact_evm_transaction_failed'))
 }
@@ -36,7 +37,7 @@ export async function resolveLapsed(ctx: System, network: Network): Promise<void
 
 /**
  * Anybody may bring a signed authorisation to the chain, so a used nonce is no failure: the log tells which transaction
- * moved the money. A nonce that is used without such a log was cancelled by the payer.
+ * moved the money, or that the payer cancelled it. Until that log is deep enough nothing is said. Answers whether the nonce is used.
  */
 async function recordIfOnChain(ctx: System, network: Network, payment: SettlementRow): Promise<boolean> {
   const chain = ctx.chains.on(network)
@@ -44,15 +45,15 @@ async function recordIfOnChain(ctx: System, network: Network, payment: Settlemen
   const token = payment.asset as Address
   if (!(await chain.authorizationState(token, from, nonce))) return false
   const found = await chain.findAuthorizationUsed(token, from, nonce, { since: payment.createdAt })
-  if (found !== undefined && isSettledBy(found.logs, payment)) {
+  if (found.outcome === 'used' && isSettledBy(found.logs, payment)) {
     await ctx.db.tx((tx) => recordSettled(ctx, tx, [payment], found.transactionHash))
-  } else {
+  } else if (found.outcome === 'cancelled') {
     await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'settlement_failed', 'invalid_exact_evm_nonce_already_used'))
   }
   return true
 }
 
-/** Why the token would refuse the authorisation now, or undefined when it would take it. */
+/** Why the token would refuse the authorisation now, undefined when it would take it, `unknown` when it was used meanwhile. */
 async function refusalNow(ctx: System, network: Network, payment: SettlementRow): Promise<string | undefined> {
   const { settlement } = payment
   const authorization = authorizationOf(settlement)
@@ -64,6 +65,7 @@ async function refusalNow(ctx: System, network: Network, payment: SettlementRow)
     deployment: settlement.deployment === null ? undefined : { factory: settlement.deployment.factory, factoryCalldata: settlement.deployment.calldata },
     untrusted: settlement.signature.kind === 'bytes',
   })
+  if (facts.nonceUsed) return 'unknown'
   if (facts.balance < authorization.value) return 'invalid_exact_evm_insufficient_balance'
   if (facts.simulation.ok) return undefined
   return reasonOfRevert(facts.simulation.reason ?? '', 'invalid_exact_evm_transaction_failed')

@@ -68,8 +68,11 @@ function refuseUnknownFactory(ctx: Ctx, verdict: GoodVerdict): void {
 /** Asks the chain what only it knows: whether the nonce is used, whether the money is there, whether the token would take it. */
 async function refuseByChain(ctx: Ctx, network: Network, judged: JudgedCredential, payment: NewPayment): Promise<void> {
   const { verdict, token } = judged
+  if (verdict.signatureKind === 'unproven' && (await ctx.chains.on(network).code(verdict.payer)) === '0x') {
+    throw refused('invalid_exact_evm_signature', { payer: verdict.payer })
+  }
   const facts = await ctx.chains.on(network).inspectAuthorization({
-    token,
+    token: token.address,
     authorization: verdict.authorization,
     signature: verdict.signature,
     deployment: verdict.deployment,

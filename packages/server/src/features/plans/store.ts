@@ -43,13 +43,7 @@ async function lockRow(tx: Tx, tenant: Tenant, kind: UsageKind, period: string):
 }
 
 /** Adds to a counter (a negative `n` takes away) in the transaction that changes what it counts. */
-export async function addToCounter(
-  tx: Tx,
-  tenant: Tenant,
-  kind: UsageKind,
-  period: string,
-  n: number,
-): Promise<void> {
+export async function addToCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string, n: number): Promise<void> {
   await tx.run(sql`
     insert into usage_counters (organisation_id, environment, kind, period, used)
     values (${tenant.organisationId}, ${tenant.environment}, ${kind}, ${period}, ${n})
@@ -57,13 +51,7 @@ export async function addToCounter(
 }
 
 /** Sets a counter to what was recounted; the caller holds it by `lockCounter`. */
-export async function setCounter(
-  tx: Tx,
-  tenant: Tenant,
-  kind: UsageKind,
-  period: string,
-  used: number,
-): Promise<void> {
+export async function setCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string, used: number): Promise<void> {
   await tx.run(sql`
     update usage_counters set used = ${used}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and period = ${period}`)

@@ -1,0 +1,72 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { isRecord } from './parse.ts'
+
+export interface Child {
+  readonly pid: number
+  /** What the child told when it was ready. */
+  ready(name: string): string
+  /** Profiles the child while `work` runs; shares of its busy time by place. */
+  profileDuring(work: () => Promise<unknown>): Promise<Map<string, number>>
+  stop(): Promise<void>
+}
+
+const readyMsMax = 60_000
+const stopMsMax = 15_000
+const living = new Set<ChildProcess>()
+
+process.once('exit', () => {
+  for (const child of living) child.kill('SIGKILL')
+})
+
+/** Starts one of the bench's own entry files as a process of its own, on the same Node, and waits until it serves. */
+export async function startChild(file: string, settings: Readonly<Record<string, string>>): Promise<Child> {
+  const child = fork(path.join(import.meta.dirname, file), [], {
+    env: { ...process.env, NODE_ENV: 'production', ...settings },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  living.add(child)
+  child.once('exit', () => living.delete(child))
+  const told = await hear(child, 'ready', readyMsMax)
+  return {
+    pid: child.pid ?? 0,
+    ready(name) {
+      const value = told[name]
+      if (typeof value !== 'string') throw new Error(`${file} did not tell its ${name}`)
+      return value
+    },
+    async profileDuring(work) {
+      child.send('profile')
+      await work()
+      child.send('profile-end')
+      const shares = await hear(child, 'profile', readyMsMax)
+      return new Map(Object.entries(shares).map(([place, share]) => [place, Number(share)]))
+    },
+    stop: () => endChild(child),
+  }
+}
+
+async function hear(child: ChildProcess, kind: string, msMax: number): Promise<Record<string, unknown>> {
+  const signal = AbortSignal.timeout(msMax)
+  const told = new Promise<Record<string, unknown>>((resolve, reject) => {
+    const listen = (message: unknown) => {
+      if (!isRecord(message) || message.kind !== kind || !isRecord(message.told)) return
+      child.off('message', listen)
+      resolve(message.told)
+    }
+    child.on('message', listen)
+    child.once('exit', (code) => reject(new Error(`a child ended (${code}) before it told "${kind}"`)))
+    signal.addEventListener('abort', () => reject(new Error(`a child did not tell "${kind}" within ${msMax} ms`)))
+  })
+  return told
+}
+
+async function endChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  const timer = setTimeout(() => child.kill('SIGKILL'), stopMsMax)
+  child.send('stop')
+  await gone
+  clearTimeout(timer)
+}

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** A process whose CPU time is measured, with those it started when `tree` says so (PostgreSQL's backends). */
+export interface Watched {
+  readonly name: string
+  readonly pid: number
+  readonly tree?: boolean
+}
+
+const msPerTick = 10 // USER_HZ is 100 on every Linux that this runs on
+
+/** Reads the CPU time of these processes; calling the answer gives the milliseconds that each used since. */
+export function watchCpu(watched: readonly Watched[]): () => Map<string, number> {
+  const before = watched.map(usedMs)
+  const ownBefore = process.cpuUsage()
+  return () => {
+    const own = process.cpuUsage(ownBefore)
+    const used = watched.map((one, index): [string, number] => [one.name, usedMs(one) - (before[index] ?? 0)])
+    return new Map([...used, ['load generator', (own.user + own.system) / 1_000]])
+  }
+}
+
+function usedMs({ pid, tree }: Watched): number {
+  const own = statOf(pid)
+  if (own === undefined) return 0
+  if (tree !== true) return own.ticks * msPerTick
+  const children = allPids().flatMap((id) => statOf(id) ?? []).filter(({ parent }) => parent === pid)
+  return children.reduce((sum, child) => sum + child.ticks, own.ticks + own.endedChildrenTicks) * msPerTick
+}
+
+type Stat = { parent: number; ticks: number; endedChildrenTicks: number }
+
+function statOf(pid: number): Stat | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').map(Number)
+    const at = (index: number) => fields[index] ?? 0
+    return { parent: at(1), ticks: at(11) + at(12), endedChildrenTicks: at(13) + at(14) }
+  } catch {
+    return undefined
+  }
+}
+
+function allPids(): number[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
+}

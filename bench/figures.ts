@@ -1,0 +1,31 @@
+/** The value below which this share of the values lies (nearest rank); 0 when there are none. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? 0
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] ?? 0
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+/** A figure with about three digits, as people compare them. */
+export function figure(value: number): string {
+  if (!Number.isFinite(value)) return '-'
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US')
+  return value.toFixed(Math.abs(value) >= 10 ? 1 : 2)
+}
+
+/** Rows under a head, columns aligned: text to the left, figures to the right. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)))
+  const line = (cells: readonly string[]) =>
+    widths.map((width, column) => (column === 0 ? (cells[column] ?? '').padEnd(width) : (cells[column] ?? '').padStart(width))).join('  ')
+  return [line(head), widths.map((width) => '-'.repeat(width)).join('  '), ...rows.map(line)].map((text) => `  ${text.trimEnd()}`).join('\n')
+}

@@ -1,0 +1,41 @@
+import { type DevChain, fundToken, startChain } from '@purser/devnet'
+import { networkByName, tokenBySymbol } from '@purser/protocol'
+import { privateKeyToAddress } from 'viem/accounts'
+import { createPayers, type Bill, type Payer } from './payments.ts'
+
+/** What both sides stand on: one chain, the same funded payers, the same bill. */
+export interface Ground {
+  readonly chain: DevChain
+  readonly payers: readonly Payer[]
+  readonly bill: Bill
+}
+
+const payerCount = 64
+const fundsOfEach = 1_000_000_000_000n // a million dollars: no run can use it up
+const rawPrice = 10_000n
+
+/** The price of every payment in US dollars; `rawAmount` of the bill says the same in the token's smallest unit. */
+export const priceUsd = '0.01'
+
+/** Starts a chain and gives the payers their money. Blocks come with each transaction, or every so many seconds. */
+export async function startGround(blockTimeSeconds?: number): Promise<Ground> {
+  const network = networkByName('base-sepolia')
+  const token = network && tokenBySymbol(network, 'USDC')
+  if (network === undefined || token === undefined) throw new Error('the registry has no USDC on base-sepolia')
+  const chain = await startChain({ network: 'base-sepolia', ...(blockTimeSeconds === undefined ? {} : { blockTimeSeconds }) })
+  try {
+    const payers = createPayers(payerCount)
+    const receiver = createPayers(1)[0]
+    if (receiver === undefined) throw new Error('no receiver')
+    // The receiver holds something before the first payment, so that no side pays the gas of a first balance.
+    await Promise.all([receiver, ...payers].map(({ address }) => fundToken(chain, 'USDC', address, fundsOfEach)))
+    return { chain, payers, bill: { network, token, payTo: receiver.address, rawAmount: rawPrice } }
+  } catch (error) {
+    await chain.stop()
+    throw error
+  }
+}
+
+export function addressOfKey(privateKey: `0x${string}`): `0x${string}` {
+  return privateKeyToAddress(privateKey)
+}

@@ -1,0 +1,125 @@
+import { connect, type Socket } from 'node:net'
+
+/** What came back for one request; status 0 when nothing did. */
+export interface Answer {
+  readonly status: number
+  readonly body: string
+  readonly ms: number
+}
+
+export interface Load {
+  readonly port: number
+  readonly connections: number
+  /** Whole HTTP/1.1 requests, written as they are, each once. */
+  readonly requests: readonly Buffer[]
+  /** No request is begun after this time. */
+  readonly msMax: number
+}
+
+export interface LoadResult {
+  /** In the order of the requests; shorter when the time was over first. */
+  readonly answers: readonly Answer[]
+  readonly elapsedMs: number
+}
+
+const answerMsMax = 60_000
+
+/**
+ * Sends requests over keep-alive connections, one at a time on each, and keeps every answer. Written on bare sockets because
+ * the generator shares the machine with what it measures: an HTTP client would cost as much as the cheaper of the two services.
+ */
+export async function runLoad({ port, connections, requests, msMax }: Load): Promise<LoadResult> {
+  const answers: Answer[] = []
+  const began = performance.now()
+  let next = 0
+  const take = () => (next < requests.length && performance.now() - began < msMax ? next++ : undefined)
+  const lanes = Array.from({ length: Math.min(connections, requests.length) }, async () => {
+    const wire = await openWire(port)
+    for (let index = take(); index !== undefined; index = take()) {
+      const request = requests[index]
+      if (request === undefined) break
+      const sentAt = performance.now()
+      const { status, body } = await wire.ask(request)
+      answers[index] = { status, body, ms: performance.now() - sentAt }
+      if (status === 0) break
+    }
+    wire.close()
+  })
+  await Promise.all(lanes)
+  return { answers, elapsedMs: performance.now() - began }
+}
+
+/** A POST with a JSON body as bytes on the wire. */
+export function postRequest(path: string, body: string, headers: Readonly<Record<string, string>> = {}): Buffer {
+  return request('POST', path, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }, body)
+}
+
+/** A GET as bytes on the wire. */
+export function getRequest(path: string, headers: Readonly<Record<string, string>> = {}): Buffer {
+  return request('GET', path, headers, '')
+}
+
+function request(method: string, path: string, headers: Readonly<Record<string, string>>, body: string): Buffer {
+  const lines = Object.entries({ host: '127.0.0.1', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
+}
+
+interface Wire {
+  /** Status 0 when the connection ended first or nothing came in time. */
+  ask(request: Buffer): Promise<{ status: number; body: string }>
+  close(): void
+}
+
+async function openWire(port: number): Promise<Wire> {
+  const socket = await dial(port)
+  let held: Buffer = Buffer.alloc(0)
+  let waiting: ((answer: { status: number; body: string }) => void) | undefined
+  const answer = (found: { status: number; body: string }) => {
+    const resolve = waiting
+    waiting = undefined
+    resolve?.(found)
+  }
+  const lost = () => answer({ status: 0, body: '' })
+  socket.setTimeout(answerMsMax, () => socket.destroy())
+  socket.on('error', () => {}).on('close', lost)
+  socket.on('data', (chunk) => {
+    held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
+    const found = readAnswer(held)
+    if (found === undefined) return
+    held = held.subarray(found.length)
+    answer(found)
+  })
+  return {
+    ask(bytes) {
+      return new Promise((resolve) => {
+        waiting = resolve
+        if (socket.destroyed) lost()
+        else socket.write(bytes)
+      })
+    },
+    close: () => socket.destroy(),
+  }
+}
+
+/** The first HTTP answer in these bytes, or undefined while a part of it is missing; status 0 for one that does not say its length. */
+export function readAnswer(bytes: Buffer): { status: number; body: string; length: number } | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd < 0) return undefined
+  const head = bytes.latin1Slice(0, headEnd)
+  const bodyLength = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+  if (bodyLength === undefined) return { status: 0, body: `no content-length: ${head}`, length: bytes.length }
+  const length = headEnd + 4 + Number(bodyLength)
+  if (bytes.length < length) return undefined
+  return { status: Number(head.slice(9, 12)), body: bytes.utf8Slice(headEnd + 4, length), length }
+}
+
+function dial(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    socket.once('error', reject)
+    socket.once('connect', () => {
+      socket.off('error', reject)
+      resolve(socket)
+    })
+  })
+}

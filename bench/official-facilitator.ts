@@ -1,0 +1,57 @@
+import { x402Facilitator } from '@x402/core/facilitator'
+import { toFacilitatorEvmSigner } from '@x402/evm'
+import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
+import express from 'express'
+import { createPublicClient, createWalletClient, http, nonceManager } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { baseSepolia } from 'viem/chains'
+import { runAsChild, setting } from './child-side.ts'
+
+/**
+ * The official TypeScript facilitator as its documentation puts it together, in the configuration that measured best:
+ * JSON-RPC batching, viem's nonce manager (without it most settlements of a burst are lost), and receipts polled often.
+ */
+await runAsChild(async () => {
+  const key = setting('BENCH_SETTLER_KEY')
+  if (!isHex(key)) throw new Error('BENCH_SETTLER_KEY is not hex')
+  const account = privateKeyToAccount(key, { nonceManager })
+  const transport = http(setting('BENCH_RPC_URL'), { batch: true })
+  const pollingInterval = Number(setting('BENCH_RECEIPT_POLL_MS'))
+  const reads = createPublicClient({ chain: baseSepolia, transport, pollingInterval })
+  const writes = createWalletClient({ account, chain: baseSepolia, transport, pollingInterval })
+  const signer = toFacilitatorEvmSigner({
+    address: account.address,
+    getCode: (args) => reads.getCode(args),
+    readContract: (args) => reads.readContract({ ...args, args: args.args ?? [] }),
+    verifyTypedData: (args) => reads.verifyTypedData(args),
+    writeContract: (args) => writes.writeContract(args),
+    sendTransaction: (args) => writes.sendTransaction(args),
+    waitForTransactionReceipt: (args) => reads.waitForTransactionReceipt(args),
+  })
+  const facilitator = new x402Facilitator().register(`eip155:${baseSepolia.id}`, new ExactEvmScheme(signer))
+
+  const app = express()
+  app.disable('x-powered-by')
+  app.use(express.json())
+  app.post('/verify', async (request, response) => {
+    response.json(await facilitator.verify(request.body.paymentPayload, request.body.paymentRequirements))
+  })
+  app.post('/settle', async (request, response) => {
+    response.json(await facilitator.settle(request.body.paymentPayload, request.body.paymentRequirements))
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the official facilitator has no port')
+  return {
+    ready: { port: String(address.port), settler: account.address },
+    async stop() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+})
+
+function isHex(text: string): text is `0x${string}` {
+  return /^0x[0-9a-f]{64}$/i.test(text)
+}

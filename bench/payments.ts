@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import {
+  addressOfPublicKey,
+  type Address,
+  bytesToHex,
+  checksumAddress,
+  domainSeparator,
+  encodePayment,
+  type Hex,
+  type Network,
+  type PaymentPayloadV2,
+  type PaymentRequirementsV2,
+  requirementsV2,
+  type TokenInfo,
+  transferWithAuthorizationDigest,
+} from '@purser/protocol'
+import secp256k1 from 'secp256k1'
+
+export interface Payer {
+  readonly address: Address
+  readonly privateKey: Uint8Array
+}
+
+/** What every payment of a benchmark pays: one price, one token, one receiver. */
+export interface Bill {
+  readonly network: Network
+  readonly token: TokenInfo
+  readonly payTo: Address
+  readonly rawAmount: bigint
+}
+
+/** A payment that both sides take: as the header that ours is given and as the object that the official one is given. */
+export interface SignedPayment {
+  readonly payer: Address
+  readonly nonce: Hex
+  readonly payload: PaymentPayloadV2
+  readonly credential: string
+}
+
+export const resource = 'https://api.example.com/reports/daily'
+
+const validSeconds = 3_600
+
+/** New accounts for payers; nobody has paid them anything yet. */
+export function createPayers(count: number): Payer[] {
+  return Array.from({ length: count }, () => {
+    const privateKey = new Uint8Array(randomBytes(32))
+    if (!secp256k1.privateKeyVerify(privateKey)) throw new Error('32 random bytes were no private key')
+    const publicKey = secp256k1.publicKeyCreate(privateKey, false)
+    return { address: checksumAddress(addressOfPublicKey(publicKey)), privateKey }
+  })
+}
+
+/** The requirements that the payments of a bill answer, as version 2 writes them. */
+export function requirementsOf(bill: Bill): PaymentRequirementsV2 {
+  return requirementsV2({ ...bill, resource, description: 'Daily report', mimeType: 'application/json', maxTimeoutSeconds: 60 })
+}
+
+/** Signs payments of a bill, each with a nonce of its own, taking turns among the payers. */
+export function signPayments(payers: readonly Payer[], bill: Bill, count: number): SignedPayment[] {
+  const { network, token } = bill
+  if (token.eip712 === null) throw new Error(`${token.symbol} cannot be paid by a signature`)
+  const separator = domainSeparator({ ...token.eip712, chainId: network.chainId, verifyingContract: token.address })
+  const accepted = requirementsOf(bill)
+  const now = Math.floor(Date.now() / 1_000)
+  const window = { validAfter: BigInt(now - 600), validBefore: BigInt(now + validSeconds) }
+  return Array.from({ length: count }, (_, index) => {
+    const payer = payers[index % payers.length]
+    if (payer === undefined) throw new Error('there are no payers')
+    return signPayment(payer, { bill, separator, accepted, window })
+  })
+}
+
+interface Terms {
+  readonly bill: Bill
+  readonly separator: Uint8Array
+  readonly accepted: PaymentRequirementsV2
+  readonly window: { readonly validAfter: bigint; readonly validBefore: bigint }
+}
+
+function signPayment({ address, privateKey }: Payer, { bill, separator, accepted, window }: Terms): SignedPayment {
+  const nonce = bytesToHex(randomBytes(32))
+  const authorization = { from: address, to: bill.payTo, value: bill.rawAmount, nonce, ...window }
+  const digest = transferWithAuthorizationDigest(separator, authorization)
+  const { signature, recid } = secp256k1.ecdsaSign(digest, privateKey)
+  const payload: PaymentPayloadV2 = {
+    x402Version: 2,
+    resource: { url: resource },
+    accepted,
+    payload: {
+      signature: `${bytesToHex(signature)}${recid === 0 ? '1b' : '1c'}`,
+      authorization: {
+        from: address,
+        to: bill.payTo,
+        value: bill.rawAmount.toString(),
+        validAfter: window.validAfter.toString(),
+        validBefore: window.validBefore.toString(),
+        nonce,
+      },
+    },
+  }
+  return { payer: address, nonce, payload, credential: encodePayment(payload) }
+}

@@ -1,0 +1,60 @@
+import { bootServer, type Config, type RunningServer } from '@purser/server'
+import { foundOrganisation, upsertAccount } from '../packages/server/src/features/organisations/index.ts'
+import { newId } from '../packages/server/src/platform/ids.ts'
+import { type Ready, runAsChild, setting } from './child-side.ts'
+
+/**
+ * The real service, all roles in one process, as `purser serve` boots it: only its limits are raised, because one key here
+ * stands for many customers. With BENCH_SEED it founds the organisation whose key the benchmark uses.
+ */
+await runAsChild(async () => {
+  const server = await bootServer(config())
+  const ready: Ready = { port: String(server.port), settler: server.settlerAddress }
+  const seeded = process.env.BENCH_SEED === 'yes' ? { apiKey: await foundWithKey(server) } : {}
+  return { ready: { ...ready, ...seeded }, stop: () => server.stop() }
+})
+
+function config(): Config {
+  const generous = { perSecond: 1_000_000, burst: 1_000_000 }
+  return {
+    role: 'all',
+    databaseUrl: setting('BENCH_DATABASE_URL'),
+    databaseConnectionsMax: 16,
+    host: '127.0.0.1',
+    port: 0,
+    metricsPort: undefined,
+    baseUrl: 'http://127.0.0.1',
+    dashboardUrl: 'http://127.0.0.1',
+    environments: ['test', 'live'],
+    keyEncryption: { file: setting('BENCH_KEY_FILE') },
+    createKeyEncryptionKey: true,
+    rpcUrls: { 'base-sepolia': [setting('BENCH_RPC_URL')] },
+    rpcTimeoutMs: 10_000,
+    eip6492Factories: [],
+    logLevel: process.env.BENCH_LOG_LEVEL ?? 'warn',
+    keyLimit: generous,
+    addressLimit: generous,
+    trustProxy: false,
+    settleWaitMs: 30_000,
+    settleMicroUsdMin: 1_000n,
+    settleGasPerDayMax: 1_000_000_000_000_000n,
+    challengesPerCallerMax: 1_000_000,
+  }
+}
+
+async function foundWithKey({ deps }: RunningServer): Promise<string> {
+  const acting = { ...deps, actor: { kind: 'operator' }, requestId: newId('req', deps) } as const
+  const { apiKeys } = await deps.db.tx(async (tx) => {
+    const owner = await upsertAccount(tx, { id: newId('acc', deps), email: 'bench@example.com', name: 'Bench' })
+    return foundOrganisation(acting, tx, {
+      name: 'Bench',
+      type: 'business',
+      plan: 'enterprise',
+      ownerId: owner.id,
+      environments: ['test'],
+    })
+  })
+  const key = apiKeys[0]?.key
+  if (key === undefined) throw new Error('the organisation has no key')
+  return key
+}

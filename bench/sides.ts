@@ -1,0 +1,135 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { fundNative, type Postgres, startPostgres } from '@purser/devnet'
+import { type Child, startChild } from './children.ts'
+import type { Watched } from './cpu.ts'
+import type { Ground } from './ground.ts'
+import { type Answer, postRequest, runLoad } from './load.ts'
+import { parseObject } from './parse.ts'
+import { type Bill, requirementsOf, resource, type SignedPayment } from './payments.ts'
+
+/** One of the two that are compared. */
+export interface Side {
+  readonly name: 'official' | 'purser'
+  readonly child: Child
+  readonly port: number
+  readonly settler: `0x${string}`
+  /** The processes whose CPU its answers cost, apart from the chain's. */
+  readonly watched: readonly Watched[]
+  verifyRequest(payment: SignedPayment): Buffer
+  isVerified(answer: Answer): boolean
+}
+
+const settlerFunds = 10n ** 24n
+/** Of 100 ms to a second, what gave the official side its best settlements per second here. */
+const receiptPollMs = 250
+const officialSettlerKey = `0x${'b7'.repeat(32)}`
+
+/** Starts the official facilitator on a chain. `rpcUrl` leads to the same chain when it is not the chain's own. */
+export async function startOfficial(ground: Ground, rpcUrl = ground.chain.rpcUrl): Promise<Side> {
+  const child = await startChild('official-facilitator.ts', {
+    BENCH_RPC_URL: rpcUrl,
+    BENCH_SETTLER_KEY: officialSettlerKey,
+    BENCH_RECEIPT_POLL_MS: String(receiptPollMs),
+  })
+  const settler = addressIn(child.ready('settler'))
+  await fundNative(ground.chain, settler, settlerFunds)
+  return {
+    name: 'official',
+    child,
+    port: Number(child.ready('port')),
+    settler,
+    watched: [{ name: 'service', pid: child.pid }],
+    verifyRequest: (payment) => facilitatorRequest('/verify', ground.bill, payment),
+    isVerified: ({ status, body }) => status === 200 && parseObject(body).isValid === true,
+  }
+}
+
+/** The bytes that ask a facilitator to verify or settle a payment. */
+export function facilitatorRequest(pathname: '/verify' | '/settle', bill: Bill, { payload }: SignedPayment): Buffer {
+  const body = { x402Version: 2, paymentPayload: payload, paymentRequirements: requirementsOf(bill) }
+  return postRequest(pathname, JSON.stringify(body))
+}
+
+/** The database and the keys of our service, which outlive its processes. */
+export interface Home {
+  readonly postgres: Postgres
+  readonly directory: string
+  apiKey: string | undefined
+  walletId: string | undefined
+  stop(): Promise<void>
+}
+
+/** Starts a database of its own in a directory of its own. Its durability is PostgreSQL's default: what is answered is on disk. */
+export async function startHome(): Promise<Home> {
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'purser-bench-'))
+  const postgres = await startPostgres({ dataDir: path.join(directory, 'postgres') })
+  return {
+    postgres,
+    directory,
+    apiKey: undefined,
+    walletId: undefined,
+    async stop() {
+      await postgres.stop()
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+export interface PurserSide extends Side {
+  readonly name: 'purser'
+  /** What every request of the benchmark's customer carries. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Starts our service at home; the first time with an organisation, its key and the wallet of the bill. */
+export async function startPurser(ground: Ground, home: Home, rpcUrl = ground.chain.rpcUrl): Promise<PurserSide> {
+  const child = await startChild('purser-service.ts', {
+    BENCH_RPC_URL: rpcUrl,
+    BENCH_DATABASE_URL: home.postgres.url,
+    BENCH_KEY_FILE: path.join(home.directory, 'key-encryption-key'),
+    BENCH_SEED: home.apiKey === undefined ? 'yes' : 'no',
+  })
+  home.apiKey ??= child.ready('apiKey')
+  const port = Number(child.ready('port'))
+  const headers = { authorization: `Bearer ${home.apiKey}` }
+  const settler = addressIn(child.ready('settler'))
+  await fundNative(ground.chain, settler, settlerFunds)
+  home.walletId ??= await registerWallet(port, headers, ground)
+  const walletId = home.walletId
+  return {
+    name: 'purser',
+    child,
+    port,
+    headers,
+    settler,
+    watched: [
+      { name: 'service', pid: child.pid },
+      { name: 'PostgreSQL', pid: home.postgres.pid, tree: true },
+    ],
+    verifyRequest: (payment) => postRequest('/payments/verify', verifyBody(payment, walletId), headers),
+    isVerified: ({ status, body }) => status === 200 && parseObject(body).valid === true,
+  }
+}
+
+/** As in `ground.bill`, in dollars. */
+const price = '0.01'
+
+function verifyBody({ credential }: SignedPayment, walletId: string): string {
+  return JSON.stringify({ protocol: 'x402', credential, price, currency: 'USD', walletId, resource, method: 'GET' })
+}
+
+async function registerWallet(port: number, headers: Readonly<Record<string, string>>, { bill }: Ground): Promise<string> {
+  const wanted = { address: bill.payTo, chain: bill.network.name, supportedTokens: [bill.token.symbol] }
+  const request = postRequest('/wallet-infra/byo-wallets', JSON.stringify(wanted), headers)
+  const { answers } = await runLoad({ port, connections: 1, requests: [request], msMax: 30_000 })
+  const id = parseObject(answers[0]?.body ?? '').id
+  if (typeof id !== 'string') throw new Error(`the wallet was not registered: ${answers[0]?.status} ${answers[0]?.body}`)
+  return id
+}
+
+function addressIn(text: string): `0x${string}` {
+  if (!/^0x[0-9a-fA-F]{40}$/.test(text)) throw new Error(`${text} is not an address`)
+  return `0x${text.slice(2)}`
+}

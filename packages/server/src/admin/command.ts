@@ -1,0 +1,34 @@
+import type { z } from 'zod'
+import type { Environment } from '../platform/ctx.ts'
+import type { Acting } from '../features/organisations/index.ts'
+
+/** What a command works with: the database as the operator, and what the deployment serves. */
+export interface Operator extends Acting {
+  readonly environments: readonly Environment[]
+}
+
+/** What a command found or did: for people, for scripts, and the exit code. */
+export interface Outcome {
+  readonly text: string
+  readonly json: unknown
+  readonly exitCode: 0 | 1
+}
+
+export interface CommandSpec<S extends z.ZodType> {
+  readonly name: string
+  readonly summary: string
+  /** Each option with what help says about it; an option of another name is refused. */
+  readonly options: Readonly<Record<string, string>>
+  readonly schema: S
+  readonly run: (operator: Operator, options: z.output<S>) => Promise<Outcome>
+}
+
+/** One admin command as data, with the types of its options forgotten; the schema keeps them. */
+export interface Command extends Omit<CommandSpec<z.ZodType>, 'run'> {
+  readonly run: (operator: Operator, options: never) => Promise<Outcome>
+}
+
+/** Declares a command; the type of its options follows from the schema. */
+export function command<S extends z.ZodType>(spec: CommandSpec<S>): Command {
+  return spec
+}

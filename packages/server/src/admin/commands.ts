@@ -1,0 +1,113 @@
+import { z } from 'zod'
+import {
+  createKeyAsOperator,
+  Email,
+  foundOrganisation,
+  listOrganisationIds,
+  type NewApiKey,
+  OrganisationType,
+  setPlan,
+  upsertAccount,
+  verifyAuditLog,
+} from '../features/organisations/index.ts'
+import { PlanName, planNames } from '../features/plans/index.ts'
+import { id, newId } from '../platform/ids.ts'
+import { text } from '../platform/wire.ts'
+import { type Command, command } from './command.ts'
+
+const Name = text(200, 1)
+
+const createOrganisation = command({
+  name: 'create-organisation',
+  summary: 'Make an organisation, its owner, a test key and, where live is served, a live key.',
+  options: {
+    name: 'name of the organisation',
+    email: 'e-mail address of the owner; an account is made for an unknown one',
+    'owner-name': 'name of the owner (optional)',
+    type: `${OrganisationType.options.join(', ')} (default team)`,
+    plan: `${planNames.join(', ')} (default hobby)`,
+  },
+  schema: z.strictObject({
+    name: Name,
+    email: Email,
+    'owner-name': Name.optional(),
+    type: OrganisationType.default('team'),
+    plan: PlanName.default('hobby'),
+  }),
+  run: (operator, options) =>
+    operator.db.tx(async (tx) => {
+      const { name, type, plan, email } = options
+      const now = operator.clock.now()
+      const person = { id: newId('acc', operator), email, name: options['owner-name'] ?? null }
+      const owner = await upsertAccount(tx, { ...person, acceptedAt: now, createdAt: now })
+      const { environments } = operator
+      const founding = { name, type, plan, ownerId: owner.id, environments }
+      const { organisation, apiKeys } = await foundOrganisation(operator, tx, founding)
+      const lines = [
+        `organisation  ${organisation.id}  ${name} (${type}, ${plan} plan)`,
+        `owner         ${owner.id}  ${owner.email}`,
+        ...apiKeys.map(keyLine),
+        'Keys are shown this once.',
+      ]
+      return { text: lines.join('\n'), json: { organisation, owner, apiKeys }, exitCode: 0 }
+    }),
+})
+
+const createKey = command({
+  name: 'create-key',
+  summary: 'Make an API key for an organisation; the first live key comes from here.',
+  options: {
+    organisation: 'id of the organisation (org_…)',
+    environment: 'test or live',
+    name: 'what the key is for',
+  },
+  schema: z.strictObject({ organisation: id('org'), environment: z.enum(['test', 'live']), name: Name }),
+  async run(operator, { organisation, environment, name }) {
+    if (!operator.environments.includes(environment)) {
+      const reason = `this deployment does not serve ${environment} (ENVIRONMENTS)`
+      return { text: reason, json: { error: reason }, exitCode: 1 }
+    }
+    const key = await createKeyAsOperator(operator, organisation, { environment, name })
+    return { text: `${keyLine(key)}\nThe key is shown this once.`, json: key, exitCode: 0 }
+  },
+})
+
+const changePlan = command({
+  name: 'set-plan',
+  summary: 'Put an organisation on another plan.',
+  options: { organisation: 'id of the organisation (org_…)', plan: planNames.join(', ') },
+  schema: z.strictObject({ organisation: id('org'), plan: PlanName }),
+  async run(operator, options) {
+    const organisation = await setPlan(operator, options.organisation, options.plan)
+    const { name, plan } = organisation
+    return { text: `${organisation.id}  ${name} is on the ${plan} plan`, json: organisation, exitCode: 0 }
+  },
+})
+
+const verifyAuditLogs = command({
+  name: 'verify-audit-log',
+  summary: 'Recompute the hash chain of one audit log or of all; exit 1 when one is broken.',
+  options: { organisation: 'id of the organisation (org_…); all of them when left out' },
+  schema: z.strictObject({ organisation: id('org').optional() }),
+  async run(operator, { organisation }) {
+    const ids = organisation === undefined ? await listOrganisationIds(operator.db) : [organisation]
+    const results = []
+    for (const organisationId of ids) results.push(await judge(operator, organisationId))
+    const lines = results.map(({ organisationId, says }) => `${organisationId}  ${says}`)
+    const broken = results.some((result) => !result.intact)
+    return { text: lines.join('\n') || 'no organisations', json: results, exitCode: broken ? 1 : 0 }
+  },
+})
+
+async function judge(operator: Parameters<typeof verifyAuditLog>[0], organisationId: `org_${string}`) {
+  const verdict = await verifyAuditLog(operator, organisationId)
+  if (verdict === undefined) return { organisationId, intact: false, says: 'no such organisation' }
+  if (!verdict.intact) return { organisationId, intact: false, says: `BROKEN at record ${verdict.brokenAt}` }
+  return { organisationId, intact: true, says: `intact, ${verdict.records} records` }
+}
+
+function keyLine(key: NewApiKey): string {
+  return `${`${key.environment} key`.padEnd(12)}  ${key.key}  (${key.id})`
+}
+
+export const commands: readonly Command[] = [createOrganisation, createKey, changePlan, verifyAuditLogs]

@@ -1,0 +1,100 @@
+import { parseArgs } from 'node:util'
+import { systemClock } from '../platform/clock.ts'
+import { type Db, openDb } from '../platform/db/db.ts'
+import { migrate } from '../platform/db/migrate.ts'
+import { Problem } from '../platform/errors.ts'
+import { newId } from '../platform/ids.ts'
+import { createLog } from '../platform/log.ts'
+import { systemRandom } from '../platform/random.ts'
+import type { Command, Operator, Outcome } from './command.ts'
+import { commands } from './commands.ts'
+import { type AdminSettings, readAdminSettings } from './settings.ts'
+
+/** What a run prints and how it ends: 0 done, 1 refused or broken, 2 not understood or not configured. */
+export interface Printed {
+  readonly exitCode: 0 | 1 | 2
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs `purser <args>`. It works on the database itself, as the operator, and every change is in the audit log. */
+export async function runAdmin(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Printed> {
+  const [area, name, ...rest] = args
+  if (area === undefined || area === '--help' || name === undefined || name === '--help') return printed(0, usage())
+  const command = area === 'admin' ? commands.find((known) => known.name === name) : undefined
+  if (command === undefined) return failed(2, `unknown command: ${area} ${name}\n\n${usage()}`)
+  const read = readOptions(command, rest)
+  if (typeof read === 'string') return failed(2, `${read}\n\n${usageOf(command)}`)
+  if (read.help) return printed(0, usageOf(command))
+  const settings = readAdminSettings(env)
+  if (typeof settings === 'string') return failed(2, settings)
+  const outcome = await withOperator(settings, (operator) => command.run(operator, read.options as never))
+  const text = read.format === 'json' ? JSON.stringify(outcome.json, null, 2) : outcome.text
+  return outcome.exitCode === 0 || read.format === 'json' ? printed(outcome.exitCode, text) : failed(1, text)
+}
+
+async function withOperator(
+  settings: AdminSettings,
+  work: (operator: Operator) => Promise<Outcome>,
+): Promise<Outcome> {
+  const log = createLog({ level: 'silent' })
+  const db = openDb({ url: settings.databaseUrl, connectionsMax: 2, log })
+  try {
+    await migrate(db)
+    return await work(operatorOf(db, settings))
+  } catch (error) {
+    const reason = error instanceof Problem ? error.entry.detail : `failed: ${error instanceof Error ? error.message : error}`
+    return { text: reason, json: { error: reason }, exitCode: 1 }
+  } finally {
+    await db.close()
+  }
+}
+
+function operatorOf(db: Db, { environments }: AdminSettings): Operator {
+  const floor = { db, clock: systemClock, random: systemRandom, environments }
+  return { ...floor, actor: { kind: 'operator' }, requestId: newId('req', floor) }
+}
+
+interface ReadOptions {
+  readonly help: boolean
+  readonly format: string
+  readonly options: unknown
+}
+
+/** The command's options, checked, or what is wrong with them. */
+function readOptions(command: Command, args: readonly string[]): ReadOptions | string {
+  const named = Object.fromEntries(Object.keys(command.options).map((name) => [name, { type: 'string' } as const]))
+  const extra = { help: { type: 'boolean', short: 'h' }, format: { type: 'string' } } as const
+  try {
+    const { values } = parseArgs({ args: [...args], options: { ...named, ...extra }, strict: true })
+    const { help = false, format = 'text', ...options } = values
+    if (help === true) return { help: true, format: 'text', options: {} }
+    if (format !== 'text' && format !== 'json') return '--format is text or json'
+    const parsed = command.schema.safeParse(options)
+    if (parsed.success) return { help: false, format, options: parsed.data }
+    return parsed.error.issues.map((issue) => `--${issue.path.join('.')}: ${issue.message}`).join('\n')
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function usage(): string {
+  const lines = commands.map(({ name, summary }) => `  purser admin ${name.padEnd(22)} ${summary}`)
+  return `Commands of the operator, on the database that DATABASE_URL names:\n\n${lines.join('\n')}\n\nEach takes --help and --format json.`
+}
+
+function usageOf({ name, summary, options }: Command): string {
+  const lines = Object.entries(options).map(([option, about]) => `  --${option.padEnd(16)} ${about}`)
+  return `purser admin ${name}: ${summary}\n\n${lines.join('\n')}\n  --format           text or json (default text)`
+}
+
+function printed(exitCode: Printed['exitCode'], text: string): Printed {
+  return { exitCode, stdout: `${text}\n`, stderr: '' }
+}
+
+function failed(exitCode: 1 | 2, text: string): Printed {
+  return { exitCode, stdout: '', stderr: `${text}\n` }
+}

@@ -1,0 +1,185 @@
+import {
+  type Address,
+  bytesToHex,
+  decodeBool,
+  decodeBytes32,
+  decodeString,
+  decodeUint256,
+  encodeAuthorizationState,
+  encodeBalanceOf,
+  type Hex,
+  keccak256,
+  type Network,
+  tokenReads,
+  topics,
+  utf8,
+} from '@purser/protocol'
+import type { Clock } from '../platform/clock.ts'
+import type { Outbound } from '../platform/outbound.ts'
+import { fail } from './errors.ts'
+import { createInspect } from './inspect.ts'
+import type { AuthorizationUse, Chain, Chains, Head, SendAnswer, TokenDomain, Watch } from './port.ts'
+import { readHex, readLog, readQuantity, readReceipt } from './read.ts'
+import { createRpc, isRecord, type Rpc, type RpcAnswer } from './rpc.ts'
+
+export interface ChainsOptions {
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly networks: readonly Network[]
+  readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  readonly rpcTimeoutMs: number
+}
+
+/** The networks that have a node, each behind the port. */
+export function createChains(options: ChainsOptions): Chains {
+  const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
+  const byName = new Map<string, Chain>(
+    configured.map((network) => {
+      const rpc = createRpc(options.outbound, options.rpcUrls[network.name] ?? [], options.rpcTimeoutMs)
+      return [network.name, createChain(network, rpc, options.clock)]
+    }),
+  )
+  return {
+    configured,
+    on(network) {
+      const chain = byName.get(network.name)
+      if (chain === undefined) throw fail('chain-not-configured')
+      return chain
+    },
+  }
+}
+
+function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
+  const read = async (to: Address, data: Hex): Promise<Hex> => readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
+  const readEach = async (calls: readonly { readonly to: Address; readonly data: Hex }[]): Promise<Hex[]> => {
+    const answers = await rpc.batch(calls.map((call) => ({ method: 'eth_call', params: [call, 'latest'] })))
+    return answers.map((answer) => readHex(answer.ok ? answer.result : undefined, 'call result'))
+  }
+  const domains = new Map<string, TokenDomain>()
+  return {
+    network,
+    inspectAuthorization: createInspect(rpc),
+    authorizationState: async (token, authorizer, nonce) => decoded(decodeBool, await read(token, encodeAuthorizationState(authorizer, nonce))),
+    async balances(questions) {
+      const answers = await readEach(questions.map(({ token, account }) => ({ to: token, data: encodeBalanceOf(account) })))
+      return answers.map((answer) => decoded(decodeUint256, answer))
+    },
+    async tokenDomain(token) {
+      const known = domains.get(token)
+      if (known !== undefined) return known
+      const [name, version, separator] = await readEach([tokenReads.name, tokenReads.version, tokenReads.domainSeparator].map((data) => ({ to: token, data })))
+      if (name === undefined || version === undefined || separator === undefined) return undefined
+      const domain = { name: decoded(decodeString, name), version: decoded(decodeString, version), separator: decoded(decodeBytes32, separator) }
+      domains.set(token, domain)
+      return domain
+    },
+    code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
+    findAuthorizationUsed: (token, authorizer, nonce, { since }) => findUse(network, rpc, clock, { token, authorizer, nonce, since }),
+    head: async () => readHead(await rpc.result('eth_getBlockByNumber', ['latest', false])),
+    async suggestedTip() {
+      const answer = await rpc.call('eth_maxPriorityFeePerGas', [])
+      return answer.ok ? readQuantity(answer.result, 'priority fee') : undefined
+    },
+    transactionCount: async (account, block) => readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
+    async send(raws) {
+      const outcomes: SendAnswer[] = []
+      for (const raw of raws) outcomes.push(sendAnswer(await rpc.call('eth_sendRawTransaction', [raw]).catch((): 'unknown' => 'unknown')))
+      return outcomes
+    },
+    receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
+    watch: (sender, hashes) => watch(rpc, sender, hashes),
+  }
+}
+
+async function watch(rpc: Rpc, sender: Address, hashes: readonly Hex[]): Promise<Watch> {
+  const answers = await rpc.batch([
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
+    { method: 'eth_getTransactionCount', params: [sender, 'latest'] },
+    ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+  ])
+  const results = answers.map((answer) => {
+    if (!answer.ok) throw fail('chain-unavailable', {}, new Error(answer.message))
+    return answer.result
+  })
+  return {
+    head: readHead(results[0]),
+    transactionCount: readQuantity(results[1], 'transaction count'),
+    receipts: hashes.map((hash, index) => readReceipt(results[index + 2] ?? null, hash)),
+  }
+}
+
+function readHead(block: unknown): Head {
+  if (!isRecord(block)) throw fail('chain-unavailable', {}, new Error('the node has no latest block'))
+  return {
+    number: readQuantity(block.number, 'block number'),
+    timestampSeconds: readQuantity(block.timestamp, 'block time'),
+    baseFee: block.baseFeePerGas === undefined ? 0n : readQuantity(block.baseFeePerGas, 'base fee'),
+  }
+}
+
+function decoded<T>(decode: (data: Hex) => T, data: Hex): T {
+  try {
+    return decode(data)
+  } catch (error) {
+    throw fail('chain-unavailable', {}, error)
+  }
+}
+
+/** Words of the several clients for the same few things. What is not in the list may have been sent: never a refusal. */
+const sendWords: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
+  [/already known|already imported|known transaction|already exists/i, 'sent'],
+  [/nonce too low|nonce is too low|invalid nonce|oldnonce/i, 'nonce-too-low'],
+  [/underpriced|fee too low|max fee per gas less than block base fee/i, 'underpriced'],
+  [/insufficient funds|intrinsic gas|exceeds block gas limit|invalid chain|invalid sender|gas limit is too high|tx type not supported/i, 'refused'],
+]
+
+function sendAnswer(answer: RpcAnswer | 'unknown'): SendAnswer {
+  if (answer === 'unknown' || answer.ok) return { outcome: 'sent' }
+  const outcome = sendWords.find(([pattern]) => pattern.test(answer.message))?.[1] ?? 'sent'
+  return outcome === 'sent' ? { outcome } : { outcome, words: answer.message }
+}
+
+interface Used {
+  readonly token: Address
+  readonly authorizer: Address
+  readonly nonce: Hex
+  readonly since: Date
+}
+
+const blocksPerQueryMax = 5_000n
+const marginBlocks = 5_000n
+
+/** Looks for the log of its use, or of its cancelling, from now back to before the payment was there. */
+async function findUse(network: Network, rpc: Rpc, clock: Clock, used: Used): Promise<AuthorizationUse> {
+  const head = readQuantity(await rpc.result('eth_blockNumber', []), 'block number')
+  const ageMs = Math.max(0, clock.now().getTime() - used.since.getTime())
+  const age = BigInt(Math.ceil(ageMs / network.blockTimeMs)) * 2n + marginBlocks
+  const first = head > age ? head - age : 0n
+  for (let to = head; to >= first; to -= blocksPerQueryMax) {
+    const from = to - blocksPerQueryMax + 1n > first ? to - blocksPerQueryMax + 1n : first
+    const found = await useBetween(rpc, used, from, to)
+    if (found === undefined) continue
+    const receipt = readReceipt(await rpc.result('eth_getTransactionReceipt', [found.hash]), found.hash)
+    if (receipt === undefined || head - receipt.blockNumber + 1n < BigInt(network.confirmationDepth)) return { outcome: 'open' }
+    if (found.cancelled) return { outcome: 'cancelled' }
+    return { outcome: 'used', transactionHash: receipt.transactionHash, blockNumber: receipt.blockNumber, logs: receipt.logs }
+  }
+  return { outcome: 'open' }
+}
+
+const cancelledTopic = bytesToHex(keccak256(utf8('AuthorizationCanceled(address,bytes32)')))
+
+async function useBetween(rpc: Rpc, used: Used, from: bigint, to: bigint): Promise<{ hash: Hex; cancelled: boolean } | undefined> {
+  const logs = await rpc.result('eth_getLogs', [
+    {
+      address: used.token,
+      fromBlock: `0x${from.toString(16)}`,
+      toBlock: `0x${to.toString(16)}`,
+      topics: [[topics.authorizationUsed, cancelledTopic], `0x${'0'.repeat(24)}${used.authorizer.slice(2).toLowerCase()}`, used.nonce],
+    },
+  ])
+  if (!Array.isArray(logs)) throw fail('chain-unavailable', {}, new Error('the node gave no list of logs'))
+  const log: unknown = logs[0]
+  if (!isRecord(log)) return undefined
+  return { hash: readHex(log.transactionHash, 'log'), cancelled: readLog(log).topics[0] === cancelledTopic }
+}

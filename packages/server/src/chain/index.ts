@@ -1,0 +1,3 @@
+export { createChains } from './chain.ts'
+export { createLanes } from './lanes.ts'
+export { createSignatures, type Signatures } from './recover.ts'

@@ -1,0 +1,197 @@
+import type { Network } from '@purser/protocol'
+import type { Deps } from '../platform/ctx.ts'
+import { pause } from '../platform/work/runner.ts'
+import { type Fees, firstFees, replacementFees } from './fees.ts'
+import {
+  type AttemptRow,
+  insertAttempt,
+  type LaneKey,
+  listAttempts,
+  listFinalRaw,
+  listOpen,
+  lockTransaction,
+  markBroadcast,
+  markFinal,
+  markMined,
+  markReorganised,
+  type TransactionRow,
+} from './lane-store.ts'
+import type { Chain, LaneHandler, Receipt, Signer } from './port.ts'
+
+export interface LaneParts {
+  readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
+  readonly chain: Chain
+  readonly signer: Signer
+  readonly handlers: ReadonlyMap<string, LaneHandler>
+}
+
+/** A transaction without a block for so many block times is offered again at a higher fee. */
+const stuckBlocks = 5
+const rebroadcastMs = 3_000
+
+/**
+ * One pass over a lane: signs what is planned, sends what is signed, looks for what is mined, and closes what is final.
+ * Every step commits before the next begins and is taken from the rows alone, so a pass that dies anywhere is simply
+ * followed by another: bytes are stored before they are sent, and sending again sends the same bytes.
+ * Answers how many transactions are still open.
+ */
+export async function passLane(parts: LaneParts, lane: LaneKey): Promise<number> {
+  const { db } = parts.deps
+  const open = await listOpen(db, lane)
+  if (open.length === 0) return 0
+  await signPlanned(parts, lane, open.filter((transaction) => transaction.status === 'planned'))
+  const attempts = Map.groupBy(await listAttempts(db, open.map((transaction) => transaction.id)), (attempt) => attempt.transactionId)
+  const current = await listOpen(db, lane)
+  const unsent = current.filter((transaction) => transaction.status === 'sent' && transaction.lastBroadcastAt === null)
+  await broadcast(parts, lane, unsent, attempts)
+  return followReceipts(parts, lane, await listOpen(db, lane), attempts)
+}
+
+async function signPlanned(parts: LaneParts, lane: LaneKey, planned: readonly TransactionRow[]): Promise<void> {
+  if (planned.length === 0) return
+  const fees = await feesNow(parts.chain)
+  for (const transaction of planned) await signAttempt(parts, lane, transaction, { sequence: 0, fees })
+}
+
+function told(lane: LaneKey, transaction: TransactionRow) {
+  return { id: transaction.id, network: lane.network, purpose: transaction.purpose, nonce: transaction.nonce }
+}
+
+async function feesNow(chain: Chain): Promise<Fees> {
+  const [head, tip] = await Promise.all([chain.head(), chain.suggestedTip()])
+  return firstFees(head.baseFee, tip ?? 0n)
+}
+
+async function signAttempt(
+  parts: LaneParts,
+  lane: LaneKey,
+  transaction: TransactionRow,
+  form: { readonly sequence: number; readonly fees: Fees },
+): Promise<AttemptRow> {
+  const { raw, hash } = await parts.signer.signTransaction({
+    chainId: parts.chain.network.chainId,
+    nonce: transaction.nonce,
+    to: transaction.toAddress,
+    data: transaction.data,
+    value: transaction.value,
+    gasLimit: transaction.gasLimit,
+    maxFeePerGas: form.fees.maxFee,
+    maxPriorityFeePerGas: form.fees.priorityFee,
+  })
+  const attempt: AttemptRow = { transactionId: transaction.id, sequence: form.sequence, hash, raw, ...form.fees, createdAt: parts.deps.clock.now() }
+  await parts.deps.db.tx(async (tx) => {
+    await insertAttempt(tx, lane, attempt)
+    await parts.handlers.get(transaction.purpose)?.onSent?.(tx, { ...told(lane, transaction), hash })
+  })
+  return attempt
+}
+
+type Attempts = ReadonlyMap<string, readonly AttemptRow[]>
+
+/** Sends stored bytes, lowest nonce first. Only a plain refusal leaves a transaction unsent; it is tried again, never dropped. */
+async function broadcast(parts: LaneParts, lane: LaneKey, transactions: readonly TransactionRow[], attempts: Attempts): Promise<void> {
+  const { deps, chain } = parts
+  for (const transaction of transactions) {
+    const known = attempts.get(transaction.id) ?? (await listAttempts(deps.db, [transaction.id]))
+    const latest = known.at(-1)
+    if (latest === undefined) continue
+    const [answer] = await chain.send([latest.raw])
+    if (answer?.outcome === 'refused') {
+      deps.metrics.gauge('purser_lane_refused', 'Transactions that the node refuses; most often the settler has no gas.').inc()
+      deps.log.error({ network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString(), why: answer.words }, 'the node refuses a transaction; it stays and is tried again')
+      await markBroadcast(deps.db, [transaction.id], deps.clock.now())
+      return
+    }
+    if (answer?.outcome === 'underpriced') await replace(parts, lane, transaction, known)
+    await markBroadcast(deps.db, [transaction.id], deps.clock.now())
+  }
+}
+
+/** Signs the same transaction again at a higher fee; the earlier bytes stay stored, since they may still be mined. */
+async function replace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, known: readonly AttemptRow[]): Promise<void> {
+  const last = known.at(-1)
+  if (last === undefined) return
+  const fees = replacementFees(last, await feesNow(parts.chain))
+  const attempt = await signAttempt(parts, lane, transaction, { sequence: last.sequence + 1, fees })
+  await parts.chain.send([attempt.raw])
+}
+
+/** Looks for the receipt of every hash ever signed at the open nonces, and moves each transaction as far as the chain says. */
+async function followReceipts(parts: LaneParts, lane: LaneKey, open: readonly TransactionRow[], attempts: Attempts): Promise<number> {
+  const { chain } = parts
+  const sent = open.filter((transaction) => transaction.status !== 'planned')
+  if (sent.length === 0) return open.length
+  const hashes = sent.flatMap((transaction) => (attempts.get(transaction.id) ?? []).map(({ hash }) => ({ transaction, hash })))
+  const { receipts, head, transactionCount } = await chain.watch(lane.sender, hashes.map(({ hash }) => hash))
+  const found = new Map<string, Receipt>()
+  hashes.forEach(({ transaction }, index) => {
+    const receipt = receipts[index]
+    if (receipt !== undefined) found.set(transaction.id, receipt)
+  })
+  let left = open.length
+  for (const transaction of sent) {
+    const receipt = found.get(transaction.id)
+    if (receipt === undefined) await missing(parts, lane, transaction, { attempts, transactionCount })
+    else if (await advance(parts, lane, transaction, { receipt, head: head.number })) left -= 1
+  }
+  const lowest = open[0]?.nonce
+  if (lowest !== undefined && transactionCount < lowest) await fillGap(parts, lane, transactionCount, lowest)
+  return left
+}
+
+async function advance(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, seen: { readonly receipt: Receipt; readonly head: bigint }): Promise<boolean> {
+  const { receipt, head } = seen
+  const depth = head - receipt.blockNumber + 1n
+  const isFinal = depth >= BigInt(parts.chain.network.confirmationDepth)
+  if (!isFinal && transaction.status === 'mined' && transaction.minedBlock === receipt.blockNumber) return false
+  return parts.deps.db.tx(async (tx) => {
+    const locked = await lockTransaction(tx, transaction.id)
+    if (locked.status === 'final') return true
+    await markMined(tx, transaction.id, receipt)
+    if (!isFinal) return false
+    await markFinal(tx, transaction.id)
+    await parts.handlers.get(transaction.purpose)?.onFinal(tx, { ...told(lane, transaction), hash: receipt.transactionHash }, receipt)
+    return true
+  })
+}
+
+/** No receipt for any of its hashes: wait, send the same bytes again, or offer more when it has waited too long. */
+async function missing(
+  parts: LaneParts,
+  lane: LaneKey,
+  transaction: TransactionRow,
+  seen: { readonly attempts: Attempts; readonly transactionCount: bigint },
+): Promise<void> {
+  const { attempts, transactionCount } = seen
+  const { db, clock } = parts.deps
+  if (transaction.status === 'mined') return markReorganised(db, transaction.id)
+  const now = clock.now().getTime()
+  const known = attempts.get(transaction.id) ?? []
+  const lastSignedMs = now - (known.at(-1)?.createdAt.getTime() ?? now)
+  const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
+  // Only the lowest nonce that the chain waits for can be helped by a higher fee.
+  if (lastSignedMs > stuckMs && transactionCount === transaction.nonce) return replace(parts, lane, transaction, known)
+  if (now - (transaction.lastBroadcastAt?.getTime() ?? 0) > rebroadcastMs) await broadcast(parts, lane, [transaction], attempts)
+}
+
+/** When the chain is behind nonces that were final (a deep reorganisation, a dev chain restored from a copy), their bytes go out again. */
+async function fillGap(parts: LaneParts, lane: LaneKey, chainNonce: bigint, lowest: bigint): Promise<void> {
+  const { db, log } = parts.deps
+  log.warn({ network: lane.network, chainNonce: chainNonce.toString(), ours: lowest.toString() }, 'the chain is behind the lane; stored transactions are sent again')
+  await parts.chain.send((await listFinalRaw(db, lane, chainNonce)).map(({ raw }) => raw))
+}
+
+/** Waits for news or the poll, whichever comes first. */
+export async function waitForWork(nudged: Promise<void>, ms: number, stopped: AbortSignal): Promise<void> {
+  const waiting = new AbortController()
+  const stop = (): void => waiting.abort()
+  stopped.addEventListener('abort', stop, { once: true })
+  await Promise.race([nudged, pause(ms, waiting.signal)])
+  waiting.abort()
+  stopped.removeEventListener('abort', stop)
+}
+
+/** How often an open lane is looked at: a tenth of a block, within bounds that suit instant and slow chains alike. */
+export function pollMsOf(network: Network): number {
+  return Math.min(1_000, Math.max(50, network.blockTimeMs / 20))
+}

@@ -1,0 +1,69 @@
+import { type Keccak, keccak256, type Recover } from '@purser/protocol'
+import { createKeccak } from 'hash-wasm'
+
+export interface Signatures {
+  readonly recover: Recover
+  readonly keccak: Keccak
+  /** Compact signature (64 bytes, low s) and recovery bit over a 32-byte hash. */
+  readonly sign: (hash: Uint8Array, privateKey: Uint8Array) => { readonly signature: Uint8Array; readonly yParity: 0 | 1 }
+  readonly publicKeyOf: (privateKey: Uint8Array) => Uint8Array
+  /** `native` is libsecp256k1 through N-API (65 µs a recovery here), `wasm` the same library in WebAssembly (250 µs). */
+  readonly engine: 'native' | 'wasm'
+}
+
+/** The curve and the hash that this process uses. The native curve where its binary is there, WebAssembly otherwise. */
+export async function createSignatures(): Promise<Signatures> {
+  const keccak = await createFastKeccak()
+  const native = await loadNative()
+  return native === undefined ? { ...(await loadWasm()), keccak, engine: 'wasm' } : { ...native, keccak, engine: 'native' }
+}
+
+async function createFastKeccak(): Promise<Keccak> {
+  const hasher = await createKeccak(256)
+  const keccak: Keccak = (bytes) => hasher.init().update(bytes).digest('binary')
+  const probe = new Uint8Array([1, 2, 3])
+  return Buffer.compare(keccak(probe), keccak256(probe)) === 0 ? keccak : keccak256
+}
+
+type Curve = Pick<Signatures, 'recover' | 'sign' | 'publicKeyOf'>
+
+/** npm `secp256k1` falls back to slow JavaScript without a word, so its binding is asked for by name. */
+async function loadNative(): Promise<Curve | undefined> {
+  try {
+    const { default: curve } = await import('secp256k1/bindings.js' as string) as { default: typeof import('secp256k1') }
+    return {
+      recover(hash, signature, recovery) {
+        try {
+          return curve.ecdsaRecover(signature, recovery, hash, false)
+        } catch {
+          return undefined
+        }
+      },
+      sign(hash, privateKey) {
+        const { signature, recid } = curve.ecdsaSign(hash, privateKey)
+        return { signature, yParity: recid === 0 ? 0 : 1 }
+      },
+      publicKeyOf: (privateKey) => curve.publicKeyCreate(privateKey, false),
+    }
+  } catch {
+    return undefined
+  }
+}
+
+async function loadWasm(): Promise<Curve> {
+  const curve = await import('tiny-secp256k1')
+  return {
+    recover(hash, signature, recovery) {
+      try {
+        return curve.recover(hash, signature, recovery, false) ?? undefined
+      } catch {
+        return undefined
+      }
+    },
+    sign(hash, privateKey) {
+      const { signature, recoveryId } = curve.signRecoverable(hash, privateKey)
+      return { signature, yParity: recoveryId === 0 ? 0 : 1 }
+    },
+    publicKeyOf: (privateKey) => curve.pointFromScalar(privateKey, false) ?? new Uint8Array(),
+  }
+}

@@ -1,0 +1,33 @@
+import { type Address, addressOfPublicKey, bytesToHex, checksumAddress, hexToBytes } from '@purser/protocol'
+import { serializeTransaction } from 'viem'
+import type { Signatures } from '../chain/index.ts'
+import type { Signer } from '../chain/port.ts'
+
+/** Signs for one account whose key never leaves this closure. */
+export function createSigner(privateKey: Uint8Array, signatures: Signatures): Signer {
+  const account = addressOfPublicKey(signatures.publicKeyOf(privateKey), signatures.keccak)
+  if (account === undefined) throw new Error('a private key has no account')
+  const address: Address = checksumAddress(account, signatures.keccak)
+  return {
+    address,
+    async signTransaction(transaction) {
+      const fields = {
+        type: 'eip1559',
+        chainId: transaction.chainId,
+        nonce: Number(transaction.nonce),
+        to: transaction.to,
+        data: transaction.data,
+        value: transaction.value,
+        gas: transaction.gasLimit,
+        maxFeePerGas: transaction.maxFeePerGas,
+        maxPriorityFeePerGas: transaction.maxPriorityFeePerGas,
+      } as const
+      const hash = signatures.keccak(hexToBytes(serializeTransaction(fields)))
+      const { signature, yParity } = signatures.sign(hash, privateKey)
+      const r = bytesToHex(signature.subarray(0, 32))
+      const s = bytesToHex(signature.subarray(32, 64))
+      const raw = serializeTransaction(fields, { r, s, yParity })
+      return { raw, hash: bytesToHex(signatures.keccak(hexToBytes(raw))) }
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import { type Operation, operation } from '../../platform/operation.ts'
+import { getPlan, getUsage, rebuildCache } from './billing.ts'
+import { PlanRecord, Rebuilt, Usage } from './schema.ts'
+
+export const billingOperations: readonly Operation[] = [
+  operation({
+    id: 'billing.usage',
+    method: 'GET',
+    path: '/billing/usage',
+    summary: 'Get what is used and what the plan grants.',
+    output: Usage,
+    run: (ctx) => getUsage(ctx),
+  }),
+  operation({
+    id: 'billing.plan',
+    method: 'GET',
+    path: '/billing/plan',
+    summary: 'Get the plan with all its limits.',
+    output: PlanRecord,
+    run: (ctx) => getPlan(ctx),
+  }),
+  operation({
+    id: 'billing.rebuildCache',
+    method: 'POST',
+    path: '/billing/rebuild-cache',
+    summary: 'Recount usage from the records.',
+    output: Rebuilt,
+    run: (ctx) => rebuildCache(ctx),
+  }),
+]

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { Instant } from '../../platform/wire.ts'
+import { PlanName } from '../plans/index.ts'
+
+const Figure = z.strictObject({ used: z.int(), limit: z.int().meta({ description: '-1 means unlimited.' }) })
+
+/** What the organisation has used in the calling key's environment. `period` is the calendar month in UTC; its end is not part of it. */
+export const Usage = z.strictObject({
+  plan: PlanName,
+  period: z.strictObject({ start: Instant, end: Instant }),
+  payments: Figure,
+  byoWallets: Figure,
+  managedWallets: Figure,
+  activeVaults: Figure,
+  persistedVaults: Figure,
+  storageBytes: Figure,
+  webhooks: Figure,
+})
+export type Usage = z.input<typeof Usage>
+
+const Limit = z.int()
+
+/** The plan and all that it grants; -1 means unlimited. */
+export const PlanRecord = z.strictObject({
+  plan: PlanName,
+  limits: z.strictObject({
+    paymentsPerMonth: Limit,
+    byoWallets: Limit,
+    managedWallets: Limit,
+    webhooks: Limit,
+    activeVaults: Limit,
+    persistedVaults: Limit,
+    storageBytes: Limit,
+    documentsPerVault: Limit,
+    filesPerVault: Limit,
+    fileBytes: Limit,
+    vaultTtlSecondsDefault: Limit,
+    vaultTtlSecondsMax: Limit,
+  }),
+  upgradeUrl: z.url(),
+})
+export type PlanRecord = z.input<typeof PlanRecord>
+
+export const Rebuilt = z.strictObject({ rebuilt: z.literal(true) })

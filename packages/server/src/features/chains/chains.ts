@@ -1,0 +1,51 @@
+import { type Chain, chains, type Network, resolveNetwork } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Chains } from '../../chain/port.ts'
+import type { Ctx, Environment } from '../../platform/ctx.ts'
+import { failPlatform } from '../../platform/errors.ts'
+import type { Page } from '../../platform/operation.ts'
+import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
+import { fail } from './errors.ts'
+import type { ChainRecord, Token } from './schema.ts'
+
+/** What these verbs need: whose key asks, and which networks have a node. */
+type ChainCtx = Pick<Ctx, 'tenant'> & { readonly chains: Pick<Chains, 'configured'> }
+type Query = z.output<typeof PageQuery>
+
+/** The network that a chain name means for this caller; a live key's test chain is refused. */
+export function networkFor(chain: Chain, environment: Environment): Network {
+  const network = resolveNetwork(chain, environment)
+  if (network === undefined) throw fail('chain-not-available')
+  return network
+}
+
+/** The chains that the calling key can use, in the document's order. */
+export function listChains(ctx: ChainCtx, query: Query): Page<ChainRecord> {
+  const configured = new Set(ctx.chains.configured.map((network) => network.name))
+  const records = chains.flatMap((name): ChainRecord[] => {
+    const network = resolveNetwork(name, ctx.tenant.environment)
+    if (network === undefined) return []
+    const { chainId, caip2, isTestnet, nativeCoin } = network
+    return [{ name, chainId, network: caip2, isTestnet, nativeCoin, configured: configured.has(network.name) }]
+  })
+  return pageOfFixed(records, query)
+}
+
+/** The tokens that the service knows on the network which the chain name means for this caller. */
+export function listTokens(ctx: Pick<Ctx, 'tenant'>, chain: Chain, query: Query): Page<Token> {
+  const { tokens } = networkFor(chain, ctx.tenant.environment)
+  return pageOfFixed(
+    tokens.map((token) => ({ ...token })),
+    query,
+  )
+}
+
+/** A page of a list that never changes; its cursor is a position. */
+function pageOfFixed<T>(items: readonly T[], { limit, cursor }: Query): Page<T> {
+  const key = openCursor(cursor) ?? '0'
+  if (!/^\d{1,4}$/.test(key)) {
+    throw failPlatform('validation-error', { errors: [{ path: '/cursor', message: 'is not a cursor of this list' }] })
+  }
+  const start = Number(key)
+  return pageOf(items.slice(start, start + limit + 1), limit, () => String(start + limit))
+}

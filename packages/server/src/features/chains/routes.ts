@@ -1,0 +1,30 @@
+import { type Operation, operation } from '../../platform/operation.ts'
+import { PageQuery } from '../../platform/wire.ts'
+import { listChains, listTokens } from './chains.ts'
+import { fail } from './errors.ts'
+import { ChainParams, ChainRecord, Token } from './schema.ts'
+
+export const chainOperations: readonly Operation[] = [
+  operation({
+    id: 'chains.list',
+    method: 'GET',
+    path: '/wallet-infra/chains',
+    summary: 'List the chains that the calling key can use.',
+    query: PageQuery,
+    output: ChainRecord,
+    list: true,
+    run: (ctx, { query }) => listChains(ctx, query),
+  }),
+  operation({
+    id: 'chains.tokens',
+    method: 'GET',
+    path: '/wallet-infra/chains/{chain}/tokens',
+    summary: 'List the tokens of a chain.',
+    params: ChainParams,
+    query: PageQuery,
+    output: Token,
+    list: true,
+    errors: fail.table,
+    run: (ctx, { params, query }) => listTokens(ctx, params.chain, query),
+  }),
+]

@@ -1,0 +1,90 @@
+import type { z } from 'zod'
+import type { Ctx, Environment } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
+import type { PlanName } from '../plans/index.ts'
+import { type Acting, auditIn } from './acting.ts'
+import { makeApiKey } from './api-keys.ts'
+import { callersAccount } from './callers-account.ts'
+import { fail } from './errors.ts'
+import { insertMember } from './member-store.ts'
+import type { CreatedOrganisation, NewApiKey, NewOrganisation, Organisation, OrganisationType } from './schema.ts'
+import { findOrganisation, insertOrganisation, lockOrganisation, markPlan, markRenamed } from './store.ts'
+
+export interface Founding {
+  readonly name: string
+  readonly type: OrganisationType
+  readonly plan: PlanName
+  readonly ownerId: AccountId
+  /** One key is made for each. */
+  readonly environments: readonly Environment[]
+}
+
+/** An organisation, its owner and its first keys, all or nothing, with the first records of its audit log. */
+export async function foundOrganisation(
+  ctx: Acting,
+  tx: Tx,
+  founding: Founding,
+): Promise<{ readonly organisation: Organisation; readonly apiKeys: readonly NewApiKey[] }> {
+  const { name, type, plan, ownerId } = founding
+  const organisation: Organisation = { id: newId('org', ctx), name, type, plan, createdAt: ctx.clock.now() }
+  await insertOrganisation(tx, organisation)
+  await insertMember(tx, organisation.id, { accountId: ownerId, role: 'owner', createdAt: organisation.createdAt })
+  await auditIn(ctx, tx, organisation.id, null, {
+    action: 'organisations.create',
+    target: organisation.id,
+    details: { name, type, plan, owner: ownerId },
+  })
+  const apiKeys: NewApiKey[] = []
+  for (const environment of founding.environments) {
+    const request = { name: `First ${environment} key`, environment, createdBy: ownerId }
+    apiKeys.push(await makeApiKey(ctx, tx, organisation.id, request))
+  }
+  return { organisation, apiKeys }
+}
+
+/**
+ * A new organisation on the hobby plan, owned by the account behind the calling key, with one test key that this answer
+ * alone shows. Noted in the caller's own audit log too, so that a stolen key that founds organisations leaves a trace.
+ */
+export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<z.input<typeof CreatedOrganisation>> {
+  return ctx.db.tx(async (tx) => {
+    const owner = await callersAccount(ctx, tx)
+    const founding: Founding = { ...request, plan: 'hobby', ownerId: owner.id, environments: ['test'] }
+    const { organisation, apiKeys } = await foundOrganisation(ctx, tx, founding)
+    await ctx.audit(tx, { action: 'organisations.create', target: organisation.id, details: { name: request.name } })
+    return { ...organisation, apiKeys: [...apiKeys] }
+  })
+}
+
+/** The organisation of the calling key. */
+export async function currentOrganisation(ctx: Ctx): Promise<Organisation> {
+  const organisation = await findOrganisation(ctx.db, ctx.tenant.organisationId)
+  if (organisation === undefined) throw fail('organisation-not-found')
+  return organisation
+}
+
+/** Renames the organisation of the calling key. */
+export function renameOrganisation(ctx: Ctx, name: string): Promise<Organisation> {
+  return ctx.db.tx(async (tx) => {
+    const { organisationId } = ctx.tenant
+    const organisation = await lockOrganisation(tx, organisationId)
+    if (organisation === undefined) throw fail('organisation-not-found')
+    await markRenamed(tx, organisationId, name)
+    const details = { from: organisation.name, to: name }
+    await auditIn(ctx, tx, organisationId, null, { action: 'organisations.update', target: organisationId, details })
+    return { ...organisation, name }
+  })
+}
+
+/** Puts the organisation on another plan. What it holds beyond the new plan's limits stays; it only cannot add to it. */
+export function setPlan(ctx: Acting, organisationId: OrganisationId, plan: PlanName): Promise<Organisation> {
+  return ctx.db.tx(async (tx) => {
+    const organisation = await lockOrganisation(tx, organisationId)
+    if (organisation === undefined) throw fail('organisation-not-found')
+    await markPlan(tx, organisationId, plan)
+    const details = { from: organisation.plan, to: plan }
+    await auditIn(ctx, tx, organisationId, null, { action: 'organisations.setPlan', target: organisationId, details })
+    return { ...organisation, plan }
+  })
+}

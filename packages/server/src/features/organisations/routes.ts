@@ -1,0 +1,175 @@
+import { type Operation, operation } from '../../platform/operation.ts'
+import { PageQuery } from '../../platform/wire.ts'
+import { createApiKey, listKeys, revokeApiKey } from './api-keys.ts'
+import { pageOfAuditLog } from './audit-log.ts'
+import { fail } from './errors.ts'
+import { addMember, changeRole, pageOfMembers, removeMember } from './members.ts'
+import { createOrganisation, currentOrganisation, renameOrganisation } from './organisations.ts'
+import * as schema from './schema.ts'
+
+const refusals = fail.table
+
+const organisation: readonly Operation[] = [
+  operation({
+    id: 'organisations.create',
+    method: 'POST',
+    path: '/organisations',
+    summary: 'Create an organisation, with one test key that only this answer shows.',
+    input: schema.NewOrganisation,
+    output: schema.CreatedOrganisation,
+    status: 201,
+    secretAnswer: true,
+    run: (ctx, { body }) => createOrganisation(ctx, body),
+  }),
+  operation({
+    id: 'organisations.current',
+    method: 'GET',
+    path: '/organisations/current',
+    summary: 'Get the organisation of the calling key.',
+    output: schema.Organisation,
+    run: (ctx) => currentOrganisation(ctx),
+  }),
+  operation({
+    id: 'organisations.update',
+    method: 'PATCH',
+    path: '/organisations/current',
+    summary: 'Rename the organisation.',
+    input: schema.OrganisationChange,
+    output: schema.Organisation,
+    run: (ctx, { body }) => renameOrganisation(ctx, body.name),
+  }),
+  operation({
+    id: 'organisations.auditLog',
+    method: 'GET',
+    path: '/organisations/current/audit-log',
+    summary: 'List the hash-chained audit log, newest first.',
+    query: PageQuery,
+    output: schema.AuditLogRecord,
+    list: true,
+    run: (ctx, { query }) => pageOfAuditLog(ctx, query),
+  }),
+]
+
+const members: readonly Operation[] = [
+  operation({
+    id: 'organisations.members.list',
+    method: 'GET',
+    path: '/organisations/current/members',
+    summary: 'List the members, newest first.',
+    query: PageQuery,
+    output: schema.Member,
+    list: true,
+    run: (ctx, { query }) => pageOfMembers(ctx, query),
+  }),
+  operation({
+    id: 'organisations.members.add',
+    method: 'POST',
+    path: '/organisations/current/members',
+    summary: 'Add a member by account or by e-mail address.',
+    input: schema.NewMember,
+    output: schema.Member,
+    status: 201,
+    errors: {
+      'account-not-found': refusals['account-not-found'],
+      'already-a-member': refusals['already-a-member'],
+    },
+    run: (ctx, { body }) => addMember(ctx, body),
+  }),
+  operation({
+    id: 'organisations.members.update',
+    method: 'PATCH',
+    path: '/organisations/current/members/{accountId}',
+    summary: 'Give a member another role.',
+    params: schema.MemberParams,
+    input: schema.MemberChange,
+    output: schema.Member,
+    errors: { 'member-not-found': refusals['member-not-found'], 'last-owner': refusals['last-owner'] },
+    run: (ctx, { params, body }) => changeRole(ctx, params.accountId, body.role),
+  }),
+  operation({
+    id: 'organisations.members.remove',
+    method: 'DELETE',
+    path: '/organisations/current/members/{accountId}',
+    summary: 'Remove a member.',
+    params: schema.MemberParams,
+    errors: { 'member-not-found': refusals['member-not-found'], 'last-owner': refusals['last-owner'] },
+    run: (ctx, { params }) => removeMember(ctx, params.accountId),
+  }),
+]
+
+const apiKeys: readonly Operation[] = [
+  operation({
+    id: 'organisations.apiKeys.create',
+    method: 'POST',
+    path: '/organisations/current/api-keys',
+    summary: 'Create an API key, which only this answer shows.',
+    input: schema.ApiKeyRequest,
+    output: schema.NewApiKey,
+    status: 201,
+    secretAnswer: true,
+    errors: { 'environment-not-allowed': refusals['environment-not-allowed'] },
+    run: (ctx, { body }) => createApiKey(ctx, body),
+  }),
+  operation({
+    id: 'organisations.apiKeys.list',
+    method: 'GET',
+    path: '/organisations/current/api-keys',
+    summary: 'List API keys, newest first, without their values.',
+    query: PageQuery,
+    output: schema.ApiKey,
+    list: true,
+    run: (ctx, { query }) => listKeys(ctx, query),
+  }),
+  operation({
+    id: 'organisations.apiKeys.revoke',
+    method: 'DELETE',
+    path: '/organisations/current/api-keys/{keyId}',
+    summary: 'Revoke an API key at once and for good.',
+    params: schema.ApiKeyParams,
+    errors: { 'api-key-not-found': refusals['api-key-not-found'] },
+    run: (ctx, { params }) => revokeApiKey(ctx, params.keyId),
+  }),
+]
+
+const apiKeysInPath: readonly Operation[] = [
+  operation({
+    id: 'organisations.apiKeys.createIn',
+    method: 'POST',
+    path: '/organisations/{orgId}/api-keys',
+    summary: "Create an API key of the caller's environment, which only this answer shows.",
+    params: schema.OrganisationParams,
+    input: schema.ApiKeyRequestInPath,
+    output: schema.NewApiKeyInPath,
+    status: 201,
+    secretAnswer: true,
+    organisationInPath: true,
+    async run(ctx, { body }) {
+      const { environment: _, ...key } = await createApiKey(ctx, { ...body, environment: ctx.tenant.environment })
+      return key
+    },
+  }),
+  operation({
+    id: 'organisations.apiKeys.listIn',
+    method: 'GET',
+    path: '/organisations/{orgId}/api-keys',
+    summary: 'List API keys, newest first, without their values.',
+    params: schema.OrganisationParams,
+    query: PageQuery,
+    output: schema.ApiKey,
+    list: true,
+    organisationInPath: true,
+    run: (ctx, { query }) => listKeys(ctx, query),
+  }),
+  operation({
+    id: 'organisations.apiKeys.revokeIn',
+    method: 'DELETE',
+    path: '/organisations/{orgId}/api-keys/{keyId}',
+    summary: 'Revoke an API key at once and for good.',
+    params: schema.ApiKeyInPathParams,
+    errors: { 'api-key-not-found': refusals['api-key-not-found'] },
+    organisationInPath: true,
+    run: (ctx, { params }) => revokeApiKey(ctx, params.keyId),
+  }),
+]
+
+export const organisationOperations: readonly Operation[] = [...organisation, ...members, ...apiKeys, ...apiKeysInPath]

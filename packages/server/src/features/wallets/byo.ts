@@ -1,0 +1,79 @@
+import { type Network, tokenBySymbol } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Ctx } from '../../platform/ctx.ts'
+import { type ByoWalletId, newId } from '../../platform/ids.ts'
+import type { Page } from '../../platform/operation.ts'
+import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
+import { networkFor } from '../chains/index.ts'
+import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
+import { fail } from './errors.ts'
+import type { ByoWallet, NewByoWallet } from './schema.ts'
+import { type ByoWalletRow, findByoWallet, insertByoWallet, listByoWallets, markDeleted } from './store.ts'
+
+/**
+ * Registers a wallet that the customer holds. The counter is taken first and the row decides under it, so that of any
+ * number of parallel requests as many succeed as the plan grants, and one per address. An address that is there already
+ * is said to be so even when the plan is full.
+ */
+export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoWallet> {
+  return ctx.db.tx(async (tx) => {
+    const network = networkFor(request.chain, ctx.tenant.environment)
+    refuseUnknownTokens(network, request.supportedTokens)
+    const wallet: ByoWalletRow = {
+      id: newId('byw', ctx),
+      address: request.address,
+      chain: request.chain,
+      network: network.name,
+      name: request.name ?? null,
+      supportedTokens: request.supportedTokens,
+      amlStatus: 'pending',
+      createdAt: ctx.clock.now(),
+    }
+    await lockCounter(tx, ctx.tenant, 'byoWallets', periodOf('byoWallets', wallet.createdAt))
+    const inserted = await insertByoWallet(tx, ctx.tenant, { ...wallet, metadata: request.metadata ?? {} })
+    if (!inserted) throw fail('wallet-already-registered')
+    await countOrRefuse(tx, ctx, 'byoWallets')
+    const details = { address: wallet.address, chain: wallet.chain, network: wallet.network }
+    await ctx.audit(tx, { action: 'wallets.byo.create', target: wallet.id, details })
+    return shown(wallet)
+  })
+}
+
+function refuseUnknownTokens(network: Network, symbols: readonly string[]): void {
+  const known = network.tokens.map((token) => token.symbol).join(', ')
+  const errors = symbols.flatMap((symbol, index) =>
+    tokenBySymbol(network, symbol) === undefined
+      ? [{ path: `/supportedTokens/${index}`, message: `is not a token of ${network.name}, which has ${known}` }]
+      : [],
+  )
+  if (errors.length > 0) throw fail('token-not-supported', { errors })
+}
+
+export async function getByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<ByoWallet> {
+  const wallet = await findByoWallet(ctx.db, ctx.tenant, walletId)
+  if (wallet === undefined) throw fail('wallet-not-found')
+  return shown(wallet)
+}
+
+export async function pageOfByoWallets(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<ByoWallet>> {
+  const rows = await listByoWallets(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
+  const page = pageOf(rows, query.limit, (row) => row.id)
+  return { items: page.items.map(shown), next: page.next }
+}
+
+/** Stops watching the address and gives its place in the plan back; the address may be registered again. */
+export function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const now = ctx.clock.now()
+    const period = periodOf('byoWallets', now)
+    await lockCounter(tx, ctx.tenant, 'byoWallets', period)
+    if (!(await markDeleted(tx, ctx.tenant, walletId, now))) throw fail('wallet-not-found')
+    await addToCounter(tx, ctx.tenant, 'byoWallets', period, -1)
+    await ctx.audit(tx, { action: 'wallets.byo.delete', target: walletId })
+  })
+}
+
+function shown(row: ByoWalletRow): ByoWallet {
+  const { id, address, chain, name, supportedTokens, amlStatus, createdAt } = row
+  return { id, address, chain, name, isActive: amlStatus !== 'flagged', amlStatus, supportedTokens, createdAt }
+}

@@ -1,0 +1,30 @@
+import { defineErrors } from '../../platform/errors.ts'
+
+const notFound = { title: 'Wallet Not Found', detail: 'No such wallet.' }
+
+export const fail = defineErrors({
+  'wallet-not-found': { status: 404, ...notFound },
+  'wallet-already-registered': {
+    status: 409,
+    title: 'Wallet Already Registered',
+    detail: 'The address is registered on this network already.',
+  },
+  'token-not-supported': {
+    status: 422,
+    title: 'Token Not Supported',
+    detail: 'supportedTokens names a token that the service does not know on this chain.',
+  },
+})
+
+/** Refusals of a wallet that the body names: 422 where the same in a path would be 404. */
+export const failNamed = defineErrors({
+  'wallet-not-found': { status: 422, ...notFound },
+  'wallet-flagged': {
+    status: 422,
+    title: 'Wallet Flagged',
+    detail: 'Screening flagged the address of this wallet; it can take no payment.',
+  },
+})
+
+/** What using a wallet as the receiver of a payment may answer, for the tables of the operations that do. */
+export const walletErrors = failNamed.table

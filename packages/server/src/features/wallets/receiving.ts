@@ -1,0 +1,61 @@
+import { type Address, type Chain, type Network, networkByName } from '@purser/protocol'
+import type { Ctx, Deps, Tenant } from '../../platform/ctx.ts'
+import { gather } from '../../platform/db/gather.ts'
+import type { Id } from '../../platform/ids.ts'
+import { failNamed } from './errors.ts'
+import { type ByoWalletRow, listAskedWallets, type WalletQuestion } from './store.ts'
+
+export type WalletId = Id<'byw'> | Id<'mwt'> | Id<'cad'>
+
+/** What a payment needs to know of the wallet that it goes to. */
+export interface ReceivingWallet {
+  readonly id: WalletId
+  /** EIP-55 checksummed. */
+  readonly address: Address
+  /** The name that the owner gave, and the network that it means in the wallet's environment. */
+  readonly chain: Chain
+  readonly network: Network
+  readonly supportedTokens: readonly string[]
+  readonly isActive: boolean
+  readonly amlStatus: 'pending' | 'clear' | 'flagged'
+}
+
+export interface WalletDirectory {
+  /** The wallet of that tenant, or undefined for any other, missing or deleted one. */
+  find(tenant: Tenant, walletId: WalletId): Promise<ReceivingWallet | undefined>
+}
+
+/** Looks wallets up for payments, those of concurrent requests in one statement; nothing is remembered in between. */
+export function createWalletDirectory(deps: Pick<Deps, 'db'>): WalletDirectory {
+  const find = gather<WalletQuestion, ReceivingWallet | undefined>(
+    { itemsMax: 256, roundsMax: 4 },
+    async (questions) => {
+      const rows = await listAskedWallets(deps.db, questions)
+      const found = new Map(rows.map((row) => [nameOf({ tenant: row, walletId: row.id }), receiving(row)]))
+      return questions.map((question) => found.get(nameOf(question)))
+    },
+  )
+  return { find: (tenant, walletId) => find({ tenant, walletId }) }
+}
+
+/** The wallet that a payment names, if it can take one: 422 for one that is not there and for one that screening flagged. */
+export async function getPayableWallet(
+  ctx: Pick<Ctx, 'tenant'> & { readonly receivingWallets: WalletDirectory },
+  walletId: WalletId,
+): Promise<ReceivingWallet> {
+  const wallet = await ctx.receivingWallets.find(ctx.tenant, walletId)
+  if (wallet === undefined) throw failNamed('wallet-not-found')
+  if (!wallet.isActive) throw failNamed('wallet-flagged')
+  return wallet
+}
+
+function nameOf({ tenant, walletId }: WalletQuestion): string {
+  return `${tenant.organisationId}/${tenant.environment}/${walletId}`
+}
+
+function receiving(row: ByoWalletRow): ReceivingWallet {
+  const { id, address, chain, supportedTokens, amlStatus } = row
+  const network = networkByName(row.network)
+  if (network === undefined) throw new Error(`a wallet is on ${row.network}, which this build does not know`)
+  return { id, address, chain, network, supportedTokens, amlStatus, isActive: amlStatus !== 'flagged' }
+}

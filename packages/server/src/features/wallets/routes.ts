@@ -1,0 +1,59 @@
+import { failPlatform } from '../../platform/errors.ts'
+import { type Operation, operation } from '../../platform/operation.ts'
+import { PageQuery } from '../../platform/wire.ts'
+import { failChainName } from '../chains/index.ts'
+import { planErrors } from '../plans/index.ts'
+import { deleteByoWallet, getByoWallet, pageOfByoWallets, registerByoWallet } from './byo.ts'
+import { fail } from './errors.ts'
+import { ByoWallet, ByoWalletParams, NewByoWallet } from './schema.ts'
+
+const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
+
+export const walletOperations: readonly Operation[] = [
+  operation({
+    id: 'wallets.byo.create',
+    method: 'POST',
+    path: '/wallet-infra/byo-wallets',
+    summary: 'Register a wallet that you hold.',
+    input: NewByoWallet,
+    output: ByoWallet,
+    status: 201,
+    errors: {
+      'wallet-already-registered': fail.table['wallet-already-registered'],
+      'token-not-supported': fail.table['token-not-supported'],
+      'address-format-invalid': failPlatform.table['address-format-invalid'],
+      'chain-not-available': failChainName.table['chain-not-available'],
+      'byo-wallet-limit-reached': planErrors['byo-wallet-limit-reached'],
+    },
+    run: (ctx, { body }) => registerByoWallet(ctx, body),
+  }),
+  operation({
+    id: 'wallets.byo.list',
+    method: 'GET',
+    path: '/wallet-infra/byo-wallets',
+    summary: 'List the wallets that you hold, newest first.',
+    query: PageQuery,
+    output: ByoWallet,
+    list: true,
+    run: (ctx, { query }) => pageOfByoWallets(ctx, query),
+  }),
+  operation({
+    id: 'wallets.byo.get',
+    method: 'GET',
+    path: '/wallet-infra/byo-wallets/{id}',
+    summary: 'Get one wallet that you hold.',
+    params: ByoWalletParams,
+    output: ByoWallet,
+    errors: notFound,
+    run: (ctx, { params }) => getByoWallet(ctx, params.id),
+  }),
+  operation({
+    id: 'wallets.byo.delete',
+    method: 'DELETE',
+    path: '/wallet-infra/byo-wallets/{id}',
+    summary: 'Stop watching a wallet that you hold.',
+    params: ByoWalletParams,
+    errors: notFound,
+    run: (ctx, { params }) => deleteByoWallet(ctx, params.id),
+  }),
+]

@@ -1,0 +1,57 @@
+import { parseAddress, zeroAddress } from '@purser/protocol'
+import { z } from 'zod'
+import { id } from '../../platform/ids.ts'
+import { Instant, Metadata, text } from '../../platform/wire.ts'
+import { ChainName } from '../chains/index.ts'
+
+/**
+ * An EVM address as a person writes it, answered EIP-55 checksummed. A wrong checksum is refused, since it is how a
+ * mistyped address shows itself, and so is the zero address: money sent to either is gone.
+ */
+export const EvmAddress = z
+  .string()
+  .transform((written, ctx) => {
+    const address = parseAddress(written)
+    if (address !== undefined && address !== zeroAddress) return address
+    const message = 'must be 0x and 40 hexadecimal digits, mixed case only with a correct EIP-55 checksum, not zero'
+    ctx.addIssue({ code: 'custom', message, params: { problem: 'address-format-invalid' } })
+    return z.NEVER
+  })
+  .meta({ example: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' })
+
+const TokenSymbols = z
+  .array(z.string().min(1).max(32))
+  .min(1)
+  .max(32)
+  .refine((symbols) => new Set(symbols).size === symbols.length, 'must name each token once')
+
+export const NewByoWallet = z.strictObject({
+  address: EvmAddress,
+  chain: ChainName,
+  supportedTokens: TokenSymbols,
+  name: text(200).optional(),
+  metadata: Metadata.optional(),
+})
+export type NewByoWallet = z.output<typeof NewByoWallet>
+
+export const amlStatuses = ['pending', 'clear', 'flagged'] as const
+export const AmlStatus = z.enum(amlStatuses)
+
+/**
+ * A wallet that the customer holds, as the document has it. `metadata` is kept but not answered: the document's record
+ * has no such field, unlike a child address's, where decisions.md adds it. `isActive` is false exactly while the
+ * address is flagged; `chain` is the name that the caller sent.
+ */
+export const ByoWallet = z.strictObject({
+  id: id('byw'),
+  address: z.string(),
+  chain: ChainName,
+  name: z.string().nullable(),
+  isActive: z.boolean(),
+  amlStatus: AmlStatus,
+  supportedTokens: z.array(z.string()),
+  createdAt: Instant,
+})
+export type ByoWallet = z.input<typeof ByoWallet>
+
+export const ByoWalletParams = z.strictObject({ id: id('byw') })

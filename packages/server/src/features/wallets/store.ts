@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import type { ByoWalletId } from '../../platform/ids.ts'
+import { id } from '../../platform/ids.ts'
+import { ChainName } from '../chains/index.ts'
+import { AmlStatus } from './schema.ts'
+
+const StoredAddress = z.templateLiteral(['0x', z.string()])
+
+export const ByoWalletRow = z.object({
+  id: id('byw'),
+  address: StoredAddress,
+  chain: ChainName,
+  network: z.string(),
+  name: z.string().nullable(),
+  supportedTokens: z.array(z.string()),
+  amlStatus: AmlStatus,
+  createdAt: z.date(),
+})
+export type ByoWalletRow = z.output<typeof ByoWalletRow>
+
+const columns = sql`id, address, chain, network, name, supported_tokens, aml_status, created_at`
+
+/** Registers the wallet; false when the address is registered on that network already, as the unique index decides. */
+export async function insertByoWallet(
+  tx: Tx,
+  tenant: Tenant,
+  wallet: ByoWalletRow & { readonly metadata: Readonly<Record<string, unknown>> },
+): Promise<boolean> {
+  const { id, address, chain, network, name, supportedTokens, metadata, amlStatus, createdAt } = wallet
+  const inserted = await tx.run(sql`
+    insert into byo_wallets (id, organisation_id, environment, address, chain, network, name, supported_tokens, metadata, aml_status, created_at)
+    values (${id}, ${tenant.organisationId}, ${tenant.environment}, ${address}, ${chain}, ${network}, ${name}, ${supportedTokens},
+      ${JSON.stringify(metadata)}, ${amlStatus}, ${createdAt})
+    on conflict (organisation_id, environment, network, address) where deleted_at is null do nothing`)
+  return inserted === 1
+}
+
+export function findByoWallet(db: Queryable, tenant: Tenant, walletId: ByoWalletId): Promise<ByoWalletRow | undefined> {
+  return db.maybeOne(
+    ByoWalletRow,
+    sql`
+    select ${columns} from byo_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId} and deleted_at is null`,
+  )
+}
+
+/** Wallets, newest first, one more than the limit. */
+export function listByoWallets(
+  db: Queryable,
+  tenant: Tenant,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<ByoWalletRow[]> {
+  return db.many(
+    ByoWalletRow,
+    sql`
+    select ${columns} from byo_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null
+      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+    order by id desc limit ${page.limit + 1}`,
+  )
+}
+
+/** Takes the wallet out of use; false when there is none. The row stays, since payments name it. */
+export async function markDeleted(tx: Tx, tenant: Tenant, walletId: ByoWalletId, deletedAt: Date): Promise<boolean> {
+  const deleted = await tx.run(sql`
+    update byo_wallets set deleted_at = ${deletedAt}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId} and deleted_at is null`)
+  return deleted === 1
+}
+
+/** How many wallets are registered, counted from the records. */
+export async function countByoWallets(db: Queryable, tenant: Tenant): Promise<number> {
+  const row = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select count(*) as count from byo_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null`,
+  )
+  return Number(row.count)
+}
+
+/** A wallet as one tenant asked for it. */
+export interface WalletQuestion {
+  readonly tenant: Tenant
+  readonly walletId: string
+}
+
+const OwnedRow = ByoWalletRow.extend({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
+
+/** The wallets of several questions in one statement; each is found only for the tenant that it belongs to. */
+export function listAskedWallets(
+  db: Queryable,
+  questions: readonly WalletQuestion[],
+): Promise<z.output<typeof OwnedRow>[]> {
+  const organisationIds = questions.map(({ tenant }) => tenant.organisationId)
+  const environments = questions.map(({ tenant }) => tenant.environment)
+  const walletIds = questions.map(({ walletId }) => walletId)
+  return db.many(
+    OwnedRow,
+    sql`
+    select ${columns}, organisation_id, environment from byo_wallets
+    where deleted_at is null and (organisation_id, environment, id) in
+      (select * from unnest(${organisationIds}::text[], ${environments}::text[], ${walletIds}::text[]))`,
+  )
+}

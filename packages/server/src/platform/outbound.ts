@@ -1,0 +1,84 @@
+import { Pool } from 'undici'
+
+/** Why a call to the outside gave no answer. Its message names no address: those may hold keys. */
+export class OutboundError extends Error {
+  readonly kind: 'unreachable' | 'timeout' | 'too-large' | 'status' | 'not-json'
+
+  constructor(kind: OutboundError['kind'], cause?: unknown) {
+    super(`the other side did not answer usefully: ${kind}`, { cause })
+    this.name = 'OutboundError'
+    this.kind = kind
+  }
+}
+
+export interface PostLimits {
+  readonly timeoutMs: number
+  readonly bytesMax: number
+}
+
+/** The one door to the network for what the operator configured (nodes, partners). Connections are kept and shared per origin. */
+export interface Outbound {
+  postJson(url: string, body: string, limits: PostLimits): Promise<unknown>
+  close(): Promise<void>
+}
+
+const connectionsPerOrigin = 32
+
+export function createOutbound(): Outbound {
+  const pools = new Map<string, Pool>()
+  const poolOf = (origin: string): Pool => {
+    const known = pools.get(origin)
+    if (known !== undefined) return known
+    const pool = new Pool(origin, { connections: connectionsPerOrigin, pipelining: 1, keepAliveTimeout: 10_000, connectTimeout: 5_000 })
+    pools.set(origin, pool)
+    return pool
+  }
+  return {
+    async postJson(url, body, limits) {
+      const { origin, pathname, search, username, password } = new URL(url)
+      const headers: Record<string, string> = { 'content-type': 'application/json' }
+      if (username !== '') headers.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+      return parse(await post(poolOf(origin), `${pathname}${search}`, headers, body, limits))
+    },
+    async close() {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
+    },
+  }
+}
+
+async function post(pool: Pool, path: string, headers: Record<string, string>, body: string, limits: PostLimits): Promise<string> {
+  const signal = AbortSignal.timeout(limits.timeoutMs)
+  try {
+    const answer = await pool.request({ path, method: 'POST', headers, body, signal, headersTimeout: limits.timeoutMs, bodyTimeout: limits.timeoutMs })
+    if (answer.statusCode !== 200) {
+      await answer.body.dump({ limit: 65_536 })
+      throw new OutboundError('status', { status: answer.statusCode })
+    }
+    return await readBounded(answer.body, limits.bytesMax)
+  } catch (error) {
+    if (error instanceof OutboundError) throw error
+    throw new OutboundError(signal.aborted ? 'timeout' : 'unreachable', error)
+  }
+}
+
+async function readBounded(body: AsyncIterable<Uint8Array> & { destroy(): unknown }, bytesMax: number): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > bytesMax) {
+      body.destroy()
+      throw new OutboundError('too-large')
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new OutboundError('not-json', error)
+  }
+}
