@@ -1,6 +1,5 @@
 import { type DevChain, fundToken, startChain } from '@purser/devnet'
 import { networkByName, tokenBySymbol } from '@purser/protocol'
-import { privateKeyToAddress } from 'viem/accounts'
 import { createPayers, type Bill, type Payer } from './payments.ts'
 
 /** What both sides stand on: one chain, the same funded payers, the same bill. */
@@ -34,8 +33,4 @@ export async function startGround(blockTimeSeconds?: number): Promise<Ground> {
     await chain.stop()
     throw error
   }
-}
-
-export function addressOfKey(privateKey: `0x${string}`): `0x${string}` {
-  return privateKeyToAddress(privateKey)
 }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { fundNative, type Postgres, startPostgres } from '@purser/devnet'
 import { type Child, startChild } from './children.ts'
 import type { Watched } from './cpu.ts'
-import type { Ground } from './ground.ts'
+import { type Ground, priceUsd } from './ground.ts'
 import { type Answer, postRequest, runLoad } from './load.ts'
 import { parseObject } from './parse.ts'
 import { type Bill, requirementsOf, resource, type SignedPayment } from './payments.ts'
@@ -113,11 +113,8 @@ export async function startPurser(ground: Ground, home: Home, rpcUrl = ground.ch
   }
 }
 
-/** As in `ground.bill`, in dollars. */
-const price = '0.01'
-
 function verifyBody({ credential }: SignedPayment, walletId: string): string {
-  return JSON.stringify({ protocol: 'x402', credential, price, currency: 'USD', walletId, resource, method: 'GET' })
+  return JSON.stringify({ protocol: 'x402', credential, price: priceUsd, currency: 'USD', walletId, resource, method: 'GET' })
 }
 
 async function registerWallet(port: number, headers: Readonly<Record<string, string>>, { bill }: Ground): Promise<string> {

@@ -3,8 +3,8 @@ import { createChains, createLanes, createSignatures } from './chain/index.ts'
 import type { Config } from './config.ts'
 import { openCustody } from './custody/index.ts'
 import { createKeyDirectory } from './features/organisations/index.ts'
-import { createRecorder, createSettlements } from './features/payments/index.ts'
-import { createWalletDirectory } from './features/wallets/index.ts'
+import { createRecorder, createSettlements, paymentRecount } from './features/payments/index.ts'
+import { byoWalletRecount, createWalletDirectory } from './features/wallets/index.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
 import { openDb } from './platform/db/db.ts'
@@ -47,6 +47,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     }
     const deps: Deps = {
       ...floor,
+      recounts: [paymentRecount, byoWalletRecount],
       receivingWallets: createWalletDirectory({ db }),
       recordPayment: createRecorder({ db }, { gasPerDayMax: config.settleGasPerDayMax }),
       settlements: createSettlements({ db, clock }, () => settlementWanted()),

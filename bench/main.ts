@@ -1,0 +1,39 @@
+import os from 'node:os'
+import { createClosing } from './closing.ts'
+import { benchSettle, fullSettle, quickSettle } from './settle.ts'
+import { benchVerify, fullVerify, quickVerify } from './verify.ts'
+
+const args = process.argv.slice(2)
+const quick = args.includes('--quick')
+const closing = createClosing()
+const benches = {
+  verify: () => benchVerify(quick ? quickVerify : fullVerify, closing),
+  settle: () => benchSettle(quick ? quickSettle : fullSettle, closing),
+}
+
+const wanted = args.find((arg) => !arg.startsWith('--'))
+if (wanted !== 'verify' && wanted !== 'settle') {
+  console.error('Say which: npm run bench -- verify|settle [--quick]')
+  process.exit(2)
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => closing.all().finally(() => process.exit(130)))
+}
+
+process.exitCode = await run(benches[wanted])
+
+/** Answers the exit code: 0 only if every request was answered rightly and no payment was lost. */
+async function run(bench: () => Promise<number>): Promise<number> {
+  console.log(`${os.cpus().length} x ${os.cpus()[0]?.model}, Node ${process.version}; everything, the load generator too, on this machine`)
+  try {
+    const wrong = await bench()
+    if (wrong > 0) console.log(`\n${wrong} answers were wrong or payments lost`)
+    return wrong > 0 ? 1 : 0
+  } catch (error) {
+    console.error(error)
+    return 1
+  } finally {
+    await closing.all()
+  }
+}

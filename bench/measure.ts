@@ -1,0 +1,44 @@
+import { type Watched, watchCpu } from './cpu.ts'
+import { quantile } from './figures.ts'
+import { type Answer, type LoadResult, runLoad } from './load.ts'
+
+/** What one run of one side gave. CPU is milliseconds per answered request, by process. */
+export interface Run {
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly answered: number
+  readonly wrong: number
+  /** The first wrong answer, for whoever has to find out. */
+  readonly fault: string | undefined
+  readonly cpuMs: ReadonlyMap<string, number>
+}
+
+export interface Measurement {
+  readonly port: number
+  readonly connections: number
+  readonly requests: readonly Buffer[]
+  readonly msMax: number
+  readonly watched: readonly Watched[]
+  isRight(answer: Answer): boolean
+}
+
+/** Runs a load and reads everybody's CPU before and after. */
+export async function measure(measurement: Measurement): Promise<Run & { readonly load: LoadResult }> {
+  const used = watchCpu(measurement.watched)
+  const load = await runLoad(measurement)
+  const cpu = used()
+  const wrong = load.answers.filter((answer) => !measurement.isRight(answer))
+  const answered = load.answers.length
+  const ms = load.answers.map((answer) => answer.ms)
+  return {
+    load,
+    answered,
+    wrong: wrong.length,
+    fault: wrong[0] && `${wrong[0].status} ${wrong[0].body.slice(0, 300)}`,
+    perSecond: ((answered - wrong.length) / load.elapsedMs) * 1_000,
+    p50Ms: quantile(ms, 0.5),
+    p99Ms: quantile(ms, 0.99),
+    cpuMs: new Map([...cpu].map(([name, value]) => [name, value / Math.max(1, answered)])),
+  }
+}
