@@ -1,4 +1,4 @@
-import { startProfile, type Profile } from './profile.ts'
+import { type Profile, startProfile } from './profile.ts'
 
 /** What a child tells once it serves: text by name. */
 export type Ready = Readonly<Record<string, string>>

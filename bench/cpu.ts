@@ -24,7 +24,9 @@ function usedMs({ pid, tree }: Watched): number {
   const own = statOf(pid)
   if (own === undefined) return 0
   if (tree !== true) return own.ticks * msPerTick
-  const children = allPids().flatMap((id) => statOf(id) ?? []).filter(({ parent }) => parent === pid)
+  const children = allPids()
+    .flatMap((id) => statOf(id) ?? [])
+    .filter(({ parent }) => parent === pid)
   return children.reduce((sum, child) => sum + child.ticks, own.ticks + own.endedChildrenTicks) * msPerTick
 }
 
@@ -33,7 +35,10 @@ type Stat = { parent: number; ticks: number; endedChildrenTicks: number }
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').map(Number)
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number)
     const at = (index: number) => fields[index] ?? 0
     return { parent: at(1), ticks: at(11) + at(12), endedChildrenTicks: at(13) + at(14) }
   } catch {
@@ -42,5 +47,7 @@ function statOf(pid: number): Stat | undefined {
 }
 
 function allPids(): number[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
 }

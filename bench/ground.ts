@@ -1,6 +1,6 @@
 import { type DevChain, fundToken, startChain } from '@purser/devnet'
 import { networkByName, tokenBySymbol } from '@purser/protocol'
-import { createPayers, type Bill, type Payer } from './payments.ts'
+import { type Bill, createPayers, type Payer } from './payments.ts'
 
 /** What both sides stand on: one chain, the same funded payers, the same bill. */
 export interface Ground {
@@ -21,7 +21,10 @@ export async function startGround(blockTimeSeconds?: number): Promise<Ground> {
   const network = networkByName('base-sepolia')
   const token = network && tokenBySymbol(network, 'USDC')
   if (network === undefined || token === undefined) throw new Error('the registry has no USDC on base-sepolia')
-  const chain = await startChain({ network: 'base-sepolia', ...(blockTimeSeconds === undefined ? {} : { blockTimeSeconds }) })
+  const chain = await startChain({
+    network: 'base-sepolia',
+    ...(blockTimeSeconds === undefined ? {} : { blockTimeSeconds }),
+  })
   try {
     const payers = createPayers(payerCount)
     const receiver = createPayers(1)[0]

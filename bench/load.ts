@@ -51,7 +51,12 @@ export async function runLoad({ port, connections, requests, msMax }: Load): Pro
 
 /** A POST with a JSON body as bytes on the wire. */
 export function postRequest(path: string, body: string, headers: Readonly<Record<string, string>> = {}): Buffer {
-  return request('POST', path, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }, body)
+  return request(
+    'POST',
+    path,
+    { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers },
+    body,
+  )
 }
 
 /** A GET as bytes on the wire. */
@@ -82,7 +87,7 @@ async function openWire(port: number): Promise<Wire> {
   const lost = () => answer({ status: 0, body: '' })
   socket.setTimeout(answerMsMax, () => socket.destroy())
   socket.on('error', () => {}).on('close', lost)
-  socket.on('data', (chunk) => {
+  socket.on('data', (chunk: Buffer) => {
     held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
     const found = readAnswer(held)
     if (found === undefined) return
@@ -105,12 +110,12 @@ async function openWire(port: number): Promise<Wire> {
 export function readAnswer(bytes: Buffer): { status: number; body: string; length: number } | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd < 0) return undefined
-  const head = bytes.latin1Slice(0, headEnd)
+  const head = bytes.toString('latin1', 0, headEnd)
   const bodyLength = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
   if (bodyLength === undefined) return { status: 0, body: `no content-length: ${head}`, length: bytes.length }
   const length = headEnd + 4 + Number(bodyLength)
   if (bytes.length < length) return undefined
-  return { status: Number(head.slice(9, 12)), body: bytes.utf8Slice(headEnd + 4, length), length }
+  return { status: Number(head.slice(9, 12)), body: bytes.toString('utf8', headEnd + 4, length), length }
 }
 
 function dial(port: number): Promise<Socket> {

@@ -25,7 +25,9 @@ process.exitCode = await run(benches[wanted])
 
 /** Answers the exit code: 0 only if every request was answered rightly and no payment was lost. */
 async function run(bench: () => Promise<number>): Promise<number> {
-  console.log(`${os.cpus().length} x ${os.cpus()[0]?.model}, Node ${process.version}; everything, the load generator too, on this machine`)
+  console.log(
+    `${os.cpus().length} x ${os.cpus()[0]?.model}, Node ${process.version}; everything, the load generator too, on this machine`,
+  )
   try {
     const wrong = await bench()
     if (wrong > 0) console.log(`\n${wrong} answers were wrong or payments lost`)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import {
-  addressOfPublicKey,
   type Address,
+  addressOfPublicKey,
   bytesToHex,
   checksumAddress,
   domainSeparator,
@@ -47,13 +47,21 @@ export function createPayers(count: number): Payer[] {
     const privateKey = new Uint8Array(randomBytes(32))
     if (!secp256k1.privateKeyVerify(privateKey)) throw new Error('32 random bytes were no private key')
     const publicKey = secp256k1.publicKeyCreate(privateKey, false)
-    return { address: checksumAddress(addressOfPublicKey(publicKey)), privateKey }
+    const address = addressOfPublicKey(publicKey)
+    if (address === undefined) throw new Error('a public key was none')
+    return { address: checksumAddress(address), privateKey }
   })
 }
 
 /** The requirements that the payments of a bill answer, as version 2 writes them. */
 export function requirementsOf(bill: Bill): PaymentRequirementsV2 {
-  return requirementsV2({ ...bill, resource, description: 'Daily report', mimeType: 'application/json', maxTimeoutSeconds: 60 })
+  return requirementsV2({
+    ...bill,
+    resource,
+    description: 'Daily report',
+    mimeType: 'application/json',
+    maxTimeoutSeconds: 60,
+  })
 }
 
 /** Signs payments of a bill, each with a nonce of its own, taking turns among the payers. */

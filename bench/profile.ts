@@ -18,7 +18,9 @@ export async function startProfile(): Promise<Profile> {
       session.disconnect()
       const samples = new Map<number, number>()
       for (const id of profile.samples ?? []) samples.set(id, (samples.get(id) ?? 0) + 1)
-      return shares(profile.nodes.map(({ id, callFrame }) => ({ place: placeOf(callFrame), count: samples.get(id) ?? 0 })))
+      return shares(
+        profile.nodes.map(({ id, callFrame }) => ({ place: placeOf(callFrame), count: samples.get(id) ?? 0 })),
+      )
     },
   }
 }

@@ -46,11 +46,17 @@ async function foundWithKey({ deps }: RunningServer): Promise<string> {
   const acting = { ...deps, actor: { kind: 'operator' }, requestId: newId('req', deps) } as const
   const { apiKeys } = await deps.db.tx(async (tx) => {
     const now = deps.clock.now()
-    const account = { id: newId('acc', deps), email: 'bench@example.com', name: 'Bench', acceptedAt: now, createdAt: now }
+    const account = {
+      id: newId('acc', deps),
+      email: 'bench@example.com',
+      name: 'Bench',
+      acceptedAt: now,
+      createdAt: now,
+    }
     const owner = await upsertAccount(tx, account)
     return foundOrganisation(acting, tx, {
       name: 'Bench',
-      type: 'business',
+      type: 'enterprise',
       plan: 'enterprise',
       ownerId: owner.id,
       environments: ['test'],

@@ -114,15 +114,28 @@ export async function startPurser(ground: Ground, home: Home, rpcUrl = ground.ch
 }
 
 function verifyBody({ credential }: SignedPayment, walletId: string): string {
-  return JSON.stringify({ protocol: 'x402', credential, price: priceUsd, currency: 'USD', walletId, resource, method: 'GET' })
+  return JSON.stringify({
+    protocol: 'x402',
+    credential,
+    price: priceUsd,
+    currency: 'USD',
+    walletId,
+    resource,
+    method: 'GET',
+  })
 }
 
-async function registerWallet(port: number, headers: Readonly<Record<string, string>>, { bill }: Ground): Promise<string> {
+async function registerWallet(
+  port: number,
+  headers: Readonly<Record<string, string>>,
+  { bill }: Ground,
+): Promise<string> {
   const wanted = { address: bill.payTo, chain: bill.network.name, supportedTokens: [bill.token.symbol] }
   const request = postRequest('/wallet-infra/byo-wallets', JSON.stringify(wanted), headers)
   const { answers } = await runLoad({ port, connections: 1, requests: [request], msMax: 30_000 })
   const id = parseObject(answers[0]?.body ?? '').id
-  if (typeof id !== 'string') throw new Error(`the wallet was not registered: ${answers[0]?.status} ${answers[0]?.body}`)
+  if (typeof id !== 'string')
+    throw new Error(`the wallet was not registered: ${answers[0]?.status} ${answers[0]?.body}`)
   return id
 }
 

@@ -16,7 +16,13 @@ export interface VerifyPlan {
   readonly lateMsMax: number
 }
 
-export const fullVerify: VerifyPlan = { rounds: 3, msMax: 8_000, paymentsPerRound: 12_000, warmUp: 1_500, lateMsMax: 4_000 }
+export const fullVerify: VerifyPlan = {
+  rounds: 3,
+  msMax: 8_000,
+  paymentsPerRound: 12_000,
+  warmUp: 1_500,
+  lateMsMax: 4_000,
+}
 export const quickVerify: VerifyPlan = { rounds: 2, msMax: 1_000, paymentsPerRound: 2_000, warmUp: 200, lateMsMax: 600 }
 
 const connections = 32

@@ -33,7 +33,9 @@ export async function whereTheTimeGoes({ ground, sides, rounds, paymentsMax }: M
 export function cpuSentence(name: string, runs: readonly Run[]): string {
   const names = [...new Set(runs.flatMap((run) => [...run.cpuMs.keys()]))]
   const costs = names.map((process) => `${process} ${figure(cpuOf(runs, process))}`)
-  const cores = median(runs.map((run) => ([...run.cpuMs.values()].reduce((all, ms) => all + ms, 0) * run.perSecond) / 1_000))
+  const cores = median(
+    runs.map((run) => ([...run.cpuMs.values()].reduce((all, ms) => all + ms, 0) * run.perSecond) / 1_000),
+  )
   const service = cpuOf(runs, 'service')
   const busy = median(runs.map((run) => ((run.cpuMs.get('service') ?? 0) * run.perSecond) / 1_000))
   return (

@@ -1,0 +1,108 @@
+import { tokenBalance } from '@purser/devnet'
+import {
+  decodeAggregate3,
+  decodeBool,
+  encodeAggregate3,
+  encodeAuthorizationState,
+  multicall3Address,
+} from '@purser/protocol'
+import type { Ground } from './ground.ts'
+import { isRecord } from './parse.ts'
+import type { SignedPayment } from './payments.ts'
+
+/** What the chain itself says happened, whatever a service claimed. */
+export interface ChainFacts {
+  /** Payments whose authorisation the token has used. */
+  readonly used: number
+  /** What the receiver got, in payments. */
+  readonly received: number
+  readonly transactions: number
+  readonly reverted: number
+  /** Of all the settler's transactions, those that failed too. */
+  readonly gas: bigint
+}
+
+const callsPerRead = 400
+
+/** Looks at the chain now; the answer looks again and says what one settler did to these payments in between. */
+export async function auditChain(
+  ground: Ground,
+  settler: string,
+): Promise<(payments: readonly SignedPayment[]) => Promise<ChainFacts>> {
+  const { chain, bill } = ground
+  const balanceOf = () => tokenBalance(chain, bill.token.symbol, bill.payTo)
+  const before = { balance: await balanceOf(), block: await blockNumber(chain.rpcUrl) }
+  return async (payments) => {
+    const sent = await listSent(chain.rpcUrl, settler, { after: before.block, upTo: await blockNumber(chain.rpcUrl) })
+    return {
+      used: await countUsed(ground, payments),
+      received: Number(((await balanceOf()) - before.balance) / bill.rawAmount),
+      transactions: sent.length,
+      reverted: sent.filter(({ ok }) => !ok).length,
+      gas: sent.reduce((gas, { gasUsed }) => gas + gasUsed, 0n),
+    }
+  }
+}
+
+/** Sets how blocks come: at once with each transaction, or every so many seconds. */
+export async function setBlockTime(rpcUrl: string, seconds: number | undefined): Promise<void> {
+  if (seconds === undefined) await rpc(rpcUrl, 'evm_setAutomine', [true])
+  else await rpc(rpcUrl, 'evm_setIntervalMining', [seconds])
+}
+
+async function countUsed({ chain, bill }: Ground, payments: readonly SignedPayment[]): Promise<number> {
+  let used = 0
+  for (let from = 0; from < payments.length; from += callsPerRead) {
+    const calls = payments.slice(from, from + callsPerRead).map(({ payer, nonce }) => ({
+      target: bill.token.address,
+      allowFailure: false,
+      callData: encodeAuthorizationState(payer, nonce),
+    }))
+    const answer = await rpc(chain.rpcUrl, 'eth_call', [
+      { to: multicall3Address, data: encodeAggregate3(calls) },
+      'latest',
+    ])
+    if (typeof answer !== 'string' || !answer.startsWith('0x')) throw new Error('the chain did not answer a call')
+    const states = decodeAggregate3(`0x${answer.slice(2)}`)
+    used += states.filter(({ success, returnData }) => success && decodeBool(returnData)).length
+  }
+  return used
+}
+
+interface Sent {
+  readonly gasUsed: bigint
+  readonly ok: boolean
+}
+
+async function listSent(
+  rpcUrl: string,
+  settler: string,
+  { after, upTo }: { after: number; upTo: number },
+): Promise<Sent[]> {
+  const sent: Sent[] = []
+  for (let block = after + 1; block <= upTo; block += 1) {
+    const receipts = await rpc(rpcUrl, 'eth_getBlockReceipts', [`0x${block.toString(16)}`])
+    if (!Array.isArray(receipts)) throw new Error(`block ${block} has no receipts`)
+    for (const receipt of receipts) {
+      if (!isRecord(receipt) || String(receipt.from).toLowerCase() !== settler.toLowerCase()) continue
+      sent.push({ gasUsed: BigInt(String(receipt.gasUsed)), ok: receipt.status === '0x1' })
+    }
+  }
+  return sent
+}
+
+async function blockNumber(rpcUrl: string): Promise<number> {
+  return Number(await rpc(rpcUrl, 'eth_blockNumber', []))
+}
+
+async function rpc(rpcUrl: string, method: string, params: readonly unknown[]): Promise<unknown> {
+  const response = await fetch(rpcUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    signal: AbortSignal.timeout(30_000),
+  })
+  const answer: unknown = await response.json()
+  if (!isRecord(answer) || isRecord(answer.error)) throw new Error(`${method}: ${JSON.stringify(answer)}`)
+  return answer.result
+}

@@ -1,0 +1,137 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { auditChain, type ChainFacts } from './chain-audit.ts'
+import { watchCpu } from './cpu.ts'
+import { quantile } from './figures.ts'
+import type { Ground } from './ground.ts'
+import { type Answer, getRequest, postRequest, runLoad } from './load.ts'
+import { parseObject } from './parse.ts'
+import { type SignedPayment, signPayments } from './payments.ts'
+import { facilitatorRequest, type PurserSide, type Side } from './sides.ts'
+
+/** What became of a burst of settlements. */
+export interface SettleRun {
+  readonly asked: number
+  /** By the service's own word. */
+  readonly settled: number
+  readonly facts: ChainFacts
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Milliseconds per settled payment, by process. */
+  readonly cpuMs: ReadonlyMap<string, number>
+  readonly fault: string | undefined
+}
+
+const inFlight = 64
+const settleMsMax = 60_000
+const lookMs = 100
+
+/** Payments that were asked for and did not arrive, or arrived without the service knowing, by whichever count is worse. */
+export function lostOf({ asked, settled, facts }: SettleRun): number {
+  return asked - Math.min(settled, facts.used, facts.received)
+}
+
+/** A burst at the official facilitator: each settlement is one request, and its answer is the end of it. */
+export async function settleOfficially(ground: Ground, side: Side, count: number): Promise<SettleRun> {
+  const payments = signPayments(ground.payers, ground.bill, count)
+  const requests = payments.map((payment) => facilitatorRequest('/settle', ground.bill, payment))
+  const audit = await auditChain(ground, side.settler)
+  const used = watchCpu([...side.watched, { name: 'anvil', pid: ground.chain.pid }])
+  const { answers, elapsedMs } = await runLoad({ port: side.port, connections: inFlight, requests, msMax: settleMsMax })
+  const cpu = used()
+  const isRight = ({ status, body }: Answer) => status === 200 && parseObject(body).success === true
+  const settled = answers.filter(isRight).length
+  return {
+    ...summary(answers, { cpu, settled, elapsedMs }),
+    asked: count,
+    settled,
+    facts: await audit(payments),
+    fault: answers.find((answer) => !isRight(answer))?.body.slice(0, 300),
+  }
+}
+
+/** A burst at ours, waiting for each outcome or only leaving the wish and asking later. Verifying comes first and is not counted. */
+export async function settleOurs(
+  ground: Ground,
+  side: PurserSide,
+  { count, waiting }: { count: number; waiting: boolean },
+): Promise<SettleRun> {
+  const payments = signPayments(ground.payers, ground.bill, count)
+  const verified = await verifyAll(side, payments)
+  const headers = waiting ? side.headers : { ...side.headers, prefer: 'respond-async' }
+  const requests = verified.map(({ request }) => postRequest('/payments/settle', request, headers))
+  const audit = await auditChain(ground, side.settler)
+  const used = watchCpu([...side.watched, { name: 'anvil', pid: ground.chain.pid }])
+  const beganAt = Date.now()
+  const { answers } = await runLoad({ port: side.port, connections: inFlight, requests, msMax: settleMsMax })
+  await waitForLast(side, verified.at(-1)?.paymentId ?? '', beganAt + settleMsMax)
+  const cpu = used()
+  const ends = await waitForAll(
+    side,
+    verified.map(({ paymentId }) => paymentId),
+    beganAt + settleMsMax,
+  )
+  const elapsedMs = ends.reduce((latest, settledAt) => Math.max(latest, settledAt), beganAt) - beganAt
+  const isRight = ({ status }: Answer) => status === 200 || status === 202
+  const wrong = answers.find((answer) => !isRight(answer))
+  return {
+    ...summary(answers, { cpu, settled: ends.length, elapsedMs }),
+    asked: count,
+    settled: ends.length,
+    facts: await audit(payments),
+    fault: wrong && `${wrong.status} ${wrong.body.slice(0, 300)}`,
+  }
+}
+
+type Summed = { cpu: ReadonlyMap<string, number>; settled: number; elapsedMs: number }
+
+function summary(answers: readonly Answer[], { cpu, settled, elapsedMs }: Summed) {
+  const ms = answers.map((answer) => answer.ms)
+  return {
+    perSecond: (settled / Math.max(1, elapsedMs)) * 1_000,
+    p50Ms: quantile(ms, 0.5),
+    p99Ms: quantile(ms, 0.99),
+    cpuMs: new Map([...cpu].map(([name, used]) => [name, used / Math.max(1, settled)])),
+  }
+}
+
+export interface Verified {
+  readonly paymentId: string
+  /** The body that asks for its settlement. */
+  readonly request: string
+}
+
+/** Verifies payments at ours; throws when one is refused, since nothing could be said of its settlement. */
+export async function verifyAll(side: PurserSide, payments: readonly SignedPayment[]): Promise<Verified[]> {
+  const requests = payments.map(side.verifyRequest)
+  const { answers } = await runLoad({ port: side.port, connections: 32, requests, msMax: settleMsMax })
+  if (answers.length < payments.length) throw new Error('verifying the payments to settle took too long')
+  return answers.map(({ status, body }) => {
+    const { paymentId, settlementToken } = parseObject(body)
+    if (typeof paymentId !== 'string') throw new Error(`a payment was not verified: ${status} ${body.slice(0, 300)}`)
+    return { paymentId, request: JSON.stringify({ paymentId, settlementToken }) }
+  })
+}
+
+/** Until the payment that was asked for last has an end: a cheap sign that the burst is nearly over. */
+async function waitForLast(side: PurserSide, paymentId: string, deadline: number): Promise<void> {
+  while (Date.now() < deadline && (await endsOf(side, [paymentId])).length === 0) await delay(lookMs)
+}
+
+/** When each payment was settled, by the service's own record; those that are not by the deadline are left out. */
+async function waitForAll(side: PurserSide, paymentIds: readonly string[], deadline: number): Promise<number[]> {
+  for (;;) {
+    const ends = await endsOf(side, paymentIds)
+    if (ends.length === paymentIds.length || Date.now() > deadline) return ends
+    await delay(lookMs)
+  }
+}
+
+async function endsOf({ port, headers }: PurserSide, paymentIds: readonly string[]): Promise<number[]> {
+  const requests = paymentIds.map((paymentId) => getRequest(`/payments/${paymentId}`, headers))
+  const { answers } = await runLoad({ port, connections: 16, requests, msMax: settleMsMax })
+  return answers.flatMap(({ body }) => {
+    const { status, settledAt } = parseObject(body)
+    return status === 'settled' && typeof settledAt === 'string' ? [Date.parse(settledAt)] : []
+  })
+}

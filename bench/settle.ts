@@ -1,0 +1,122 @@
+import { setBlockTime } from './chain-audit.ts'
+import type { Closing } from './closing.ts'
+import { figure, median, sum, table } from './figures.ts'
+import { fiveAtOfficial, fiveAtOurs, isOneOfFive, tellFive } from './five-at-once.ts'
+import { type Ground, startGround } from './ground.ts'
+import { lostOf, type SettleRun, settleOfficially, settleOurs } from './settle-runs.ts'
+import { type PurserSide, type Side, startHome, startOfficial, startPurser } from './sides.ts'
+import { cpuSentence } from './where.ts'
+
+export interface SettlePlan {
+  readonly rounds: number
+  readonly official: number
+  readonly ours: number
+  readonly waiting: number
+}
+
+export const fullSettle: SettlePlan = { rounds: 2, official: 384, ours: 4_000, waiting: 256 }
+export const quickSettle: SettlePlan = { rounds: 1, official: 64, ours: 300, waiting: 64 }
+
+const blockModes = [
+  { name: 'blocks every 2 s', seconds: 2 },
+  { name: 'a block per transaction', seconds: undefined },
+]
+
+/** Compares settling on both sides with both kinds of blocks; answers how many payments were lost or settled otherwise than once. */
+export async function benchSettle(plan: SettlePlan, closing: Closing): Promise<number> {
+  const ground = await startGround()
+  closing.add(() => ground.chain.stop())
+  const home = await startHome()
+  closing.add(() => home.stop())
+  const official = await startOfficial(ground)
+  closing.add(() => official.child.stop())
+  const ours = await startPurser(ground, home)
+  closing.add(() => ours.child.stop())
+
+  await settleOfficially(ground, official, 32)
+  await settleOurs(ground, ours, { count: 200, waiting: false })
+  let wrong = 0
+  for (const { name, seconds } of blockModes) {
+    await setBlockTime(ground.chain.rpcUrl, seconds)
+    wrong += await compare(plan, { ground, official, ours }, name)
+    if (seconds !== undefined) wrong += await checkFive(ground, official, ours)
+  }
+  return wrong
+}
+
+type Sides = { ground: Ground; official: Side; ours: PurserSide }
+type Rows = { official: SettleRun[]; later: SettleRun[]; waiting: SettleRun[] }
+
+async function compare(plan: SettlePlan, { ground, official, ours }: Sides, mode: string): Promise<number> {
+  const rows: Rows = { official: [], later: [], waiting: [] }
+  for (let round = 0; round < plan.rounds; round += 1) {
+    rows.official.push(await settleOfficially(ground, official, plan.official))
+    rows.later.push(await settleOurs(ground, ours, { count: plan.ours, waiting: false }))
+  }
+  rows.waiting.push(await settleOurs(ground, ours, { count: plan.waiting, waiting: true }))
+
+  console.log(`\nsettle: 64 in flight, ${mode}, ${plan.rounds} rounds in turn, medians\n`)
+  console.log(settleTable(rows))
+  const ratio = median(rows.later.map((run, round) => run.perSecond / (rows.official[round]?.perSecond ?? Number.NaN)))
+  const gasSaved = 1 - gasEach(rows.later) / gasEach(rows.official)
+  const lost = sum([...rows.later, ...rows.waiting].map(lostOf))
+  console.log(
+    `\n  ratio (ours, respond-async / official, median of the rounds): ${figure(ratio)}x; ` +
+      `gas per payment ${figure(gasSaved * 100)}% less; lost by ours: ${lost}, by the official one: ${sum(rows.official.map(lostOf))}`,
+  )
+  console.log(
+    `\nwhere the time goes\n  ${cpuSentence('official', rows.official)}\n  ${cpuSentence('purser', rows.later)}`,
+  )
+  for (const { fault } of Object.values(rows).flat()) if (fault !== undefined) console.log(`  WRONG: ${fault}`)
+  return lost
+}
+
+function settleTable({ official, later, waiting }: Rows): string {
+  const head = [
+    '',
+    'settled/s',
+    'answer p50 ms',
+    'p99 ms',
+    'gas/payment',
+    'payments/tx',
+    'service CPU ms',
+    'asked',
+    'lost',
+  ]
+  const named: [string, SettleRun[]][] = [
+    ['official, with nonceManager', official],
+    ['purser, Prefer: respond-async', later],
+    ['purser, waiting for each', waiting],
+  ]
+  return table(
+    head,
+    named.map(([name, runs]) => {
+      const mid = (read: (run: SettleRun) => number) => figure(median(runs.map(read)))
+      return [
+        name,
+        mid((run) => run.perSecond),
+        mid((run) => run.p50Ms),
+        mid((run) => run.p99Ms),
+        figure(gasEach(runs)),
+        mid((run) => run.facts.used / run.facts.transactions),
+        mid((run) => run.cpuMs.get('service') ?? 0),
+        String(sum(runs.map((run) => run.asked))),
+        String(sum(runs.map(lostOf))),
+      ]
+    }),
+  )
+}
+
+/** All the gas of the settler's transactions, the failed ones too, over the payments that arrived. */
+function gasEach(runs: readonly SettleRun[]): number {
+  return Number(runs.reduce((gas, { facts }) => gas + facts.gas, 0n)) / sum(runs.map(({ facts }) => facts.used))
+}
+
+async function checkFive(ground: Ground, official: Side, ours: PurserSide): Promise<number> {
+  const theirs = await fiveAtOfficial(ground, official)
+  const own = await fiveAtOurs(ground, ours)
+  console.log('\nfive settlements of one payment at once\n')
+  console.log(tellFive('official', theirs))
+  console.log(tellFive('purser', own))
+  return isOneOfFive(own) ? 0 : 1
+}

@@ -1,0 +1,230 @@
+import { randomBytes } from 'node:crypto'
+import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet'
+import { networkByName } from '@purser/protocol'
+import { toHex } from 'viem'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { z } from 'zod'
+import { bootServer, type BootOptions, type RunningServer } from '../src/boot.ts'
+import type { Config } from '../src/config.ts'
+import { foundOrganisation, upsertAccount } from '../src/features/organisations/index.ts'
+import type { PlanName } from '../src/features/plans/index.ts'
+import { newId, type OrganisationId } from '../src/platform/ids.ts'
+import { createLog } from '../src/platform/log.ts'
+import { freshDatabase, type TestDatabase } from './database.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** The parsed body; an empty object when there is none. */
+  readonly body: Record<string, unknown>
+  readonly list: readonly Record<string, unknown>[]
+}
+
+export interface Org {
+  readonly id: OrganisationId
+  readonly testKey: string
+  readonly liveKey: string
+}
+
+export interface World {
+  readonly database: TestDatabase
+  readonly server: RunningServer
+  readonly base: string
+  readonly config: Config
+  organisation(plan?: PlanName): Promise<Org>
+  call(key: string, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** A BYO wallet of the organisation with an address of its own. */
+  wallet(org: Org, options?: { readonly chain?: string; readonly key?: string }): Promise<{ readonly id: string; readonly address: `0x${string}` }>
+  /** Another process of the same deployment. */
+  another(options?: Partial<Config>): Promise<{ readonly base: string; readonly server: RunningServer }>
+  stop(): Promise<void>
+}
+
+/** A whole server on a database of its own, with the local chains that are given. */
+export async function aWorld(options: { readonly chains?: readonly DevChain[]; readonly rpcUrls?: Config['rpcUrls']; readonly config?: Partial<Config>; readonly boot?: BootOptions } = {}): Promise<World> {
+  const database = await freshDatabase()
+  const config = testConfig(database.url, options)
+  const servers: RunningServer[] = []
+  const start = async (own: Config): Promise<{ base: string; server: RunningServer }> => {
+    const server = await bootServer(own, { metricsOnMainPort: true, log: createLog({ level: process.env.TEST_LOG ?? 'silent' }), ...options.boot })
+    servers.push(server)
+    return { base: `http://127.0.0.1:${server.port}`, server }
+  }
+  const { base, server } = await start(config)
+  for (const chain of options.chains ?? []) {
+    if (networkByName(chain.network)?.nativeCoin !== null) await fundNative(chain, server.settlerAddress as `0x${string}`, 10n ** 20n)
+  }
+  const call = (key: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => request(base, { key, method, path, body, headers })
+  return {
+    database,
+    server,
+    base,
+    config,
+    call,
+    organisation: (plan = 'enterprise') => anOrganisation(server, plan),
+    async wallet(org, { chain = 'base-sepolia', key = org.testKey } = {}) {
+      const address = privateKeyToAccount(generatePrivateKey()).address
+      const made = await call(key, 'POST', '/wallet-infra/byo-wallets', { address, chain, supportedTokens: ['USDC'] })
+      if (made.status !== 201) throw new Error(`no wallet: ${JSON.stringify(made.body)}`)
+      return { id: String(made.body.id), address }
+    },
+    another: (own = {}) => start({ ...config, ...own }),
+    async stop() {
+      for (const running of servers.reverse()) await running.stop()
+      await database.drop()
+    },
+  }
+}
+
+function testConfig(databaseUrl: string, options: { readonly chains?: readonly DevChain[]; readonly rpcUrls?: Config['rpcUrls']; readonly config?: Partial<Config> }): Config {
+  const rpcUrls = Object.fromEntries((options.chains ?? []).map((chain) => [chain.network, [chain.rpcUrl]]))
+  return {
+    role: 'all',
+    databaseUrl,
+    databaseConnectionsMax: 16,
+    host: '127.0.0.1',
+    port: 0,
+    metricsPort: undefined,
+    baseUrl: 'http://purser.test',
+    dashboardUrl: 'http://dashboard.test',
+    environments: ['test', 'live'],
+    keyEncryption: { base64: keyBase64 },
+    createKeyEncryptionKey: false,
+    rpcUrls: { ...rpcUrls, ...options.rpcUrls },
+    rpcTimeoutMs: 2_000,
+    eip6492Factories: [],
+    logLevel: 'silent',
+    keyLimit: { perSecond: 1_000_000, burst: 1_000_000 },
+    addressLimit: { perSecond: 1_000_000, burst: 1_000_000 },
+    trustProxy: false,
+    settleWaitMs: 10_000,
+    settleMicroUsdMin: 1_000n,
+    settleGasPerDayMax: 10n ** 15n,
+    challengesPerCallerMax: 20,
+    ...options.config,
+  }
+}
+
+const keyBase64 = randomBytes(32).toString('base64')
+
+async function anOrganisation(server: RunningServer, plan: PlanName): Promise<Org> {
+  const { deps } = server
+  const acting = { ...deps, actor: { kind: 'operator' } as const, requestId: newId('req', deps) }
+  return deps.db.tx(async (tx) => {
+    const now = deps.clock.now()
+    const owner = await upsertAccount(tx, { id: newId('acc', deps), email: `${randomBytes(6).toString('hex')}@example.com`, name: null, acceptedAt: now, createdAt: now })
+    const { organisation, apiKeys } = await foundOrganisation(acting, tx, { name: 'Acme', type: 'team', plan, ownerId: owner.id, environments: ['test', 'live'] })
+    return { id: organisation.id, testKey: apiKeys[0]?.key ?? '', liveKey: apiKeys[1]?.key ?? '' }
+  })
+}
+
+const Objects = z.array(z.record(z.string(), z.unknown()))
+const AnyObject = z.record(z.string(), z.unknown())
+
+export async function request(
+  base: string,
+  asked: { readonly key: string; readonly method: string; readonly path: string; readonly body?: unknown; readonly headers?: Record<string, string> },
+): Promise<Answer> {
+  const response = await fetch(base + asked.path, {
+    method: asked.method,
+    headers: { authorization: `Bearer ${asked.key}`, ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }), ...asked.headers },
+    ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
+  })
+  const text = await response.text()
+  const parsed: unknown = text === '' ? {} : JSON.parse(text)
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: Array.isArray(parsed) ? {} : AnyObject.parse(parsed),
+    list: Array.isArray(parsed) ? Objects.parse(parsed) : [],
+  }
+}
+
+/** The problem code at the end of an answer's `type`. */
+export function codeOf(answer: Answer): string {
+  return String(answer.body.type ?? '').replace(/^.*\/problems\//, '')
+}
+
+export interface Authorization {
+  readonly from: `0x${string}`
+  readonly to: `0x${string}`
+  readonly value: string
+  readonly validAfter: string
+  readonly validBefore: string
+  readonly nonce: `0x${string}`
+}
+
+export interface Payer {
+  readonly account: PrivateKeyAccount
+  /** A v2 credential for the first offer of the challenge, changed before or after signing as asked. */
+  credential(challenge: Answer, changes?: CredentialChanges): Promise<string>
+}
+
+export interface CredentialChanges {
+  readonly sign?: Partial<Authorization>
+  readonly after?: (payload: V2Payload) => void
+}
+
+export interface V2Payload {
+  x402Version: number
+  resource?: unknown
+  accepted: Record<string, unknown>
+  payload: { signature: string; authorization: Record<string, unknown> }
+}
+
+const Accepted = z.object({ accepts: z.array(z.looseObject({ network: z.string(), amount: z.string(), asset: z.string(), payTo: z.string(), maxTimeoutSeconds: z.number(), extra: z.object({ name: z.string(), version: z.string() }) })) })
+
+/** A payer with an account of its own; funded on the chain when one is given. */
+export async function aPayer(chain?: DevChain, rawUsdc = 1_000_000_000n): Promise<Payer> {
+  const account = privateKeyToAccount(generatePrivateKey())
+  if (chain !== undefined) await fundToken(chain, 'USDC', account.address, rawUsdc)
+  return { account, credential: (challenge, changes = {}) => signCredential(account, challenge, changes) }
+}
+
+async function signCredential(account: PrivateKeyAccount, challenge: Answer, changes: CredentialChanges): Promise<string> {
+  const required: unknown = JSON.parse(Buffer.from(String(challenge.body.x402), 'base64').toString('utf8'))
+  const accepted = Accepted.parse(required).accepts[0]
+  if (accepted === undefined) throw new Error('the challenge offers nothing')
+  const now = Math.floor(Date.now() / 1000)
+  const authorization: Authorization = {
+    from: account.address,
+    to: accepted.payTo as `0x${string}`,
+    value: accepted.amount,
+    validAfter: '0',
+    validBefore: String(now + accepted.maxTimeoutSeconds),
+    nonce: toHex(randomBytes(32)),
+    ...changes.sign,
+  }
+  const signature = await account.signTypedData({
+    domain: { ...accepted.extra, chainId: Number(accepted.network.split(':')[1]), verifyingContract: accepted.asset as `0x${string}` },
+    types: {
+      TransferWithAuthorization: [
+        { name: 'from', type: 'address' },
+        { name: 'to', type: 'address' },
+        { name: 'value', type: 'uint256' },
+        { name: 'validAfter', type: 'uint256' },
+        { name: 'validBefore', type: 'uint256' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'TransferWithAuthorization',
+    message: {
+      ...authorization,
+      value: BigInt(authorization.value),
+      validAfter: BigInt(authorization.validAfter),
+      validBefore: BigInt(authorization.validBefore),
+    },
+  })
+  const payload: V2Payload = { x402Version: 2, accepted, payload: { signature, authorization: { ...authorization } } }
+  changes.after?.(payload)
+  return Buffer.from(JSON.stringify(payload)).toString('base64')
+}
+
+/** How many answers had each status. */
+export function countByStatus(answers: readonly { readonly status: number }[]): Record<number, number> {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+export { startChain }
