@@ -63,7 +63,7 @@ async function countUsed({ chain, bill }: Ground, payments: readonly SignedPayme
       'latest',
     ])
     if (typeof answer !== 'string' || !answer.startsWith('0x')) throw new Error('the chain did not answer a call')
-    const states = decodeAggregate3(`0x${answer.slice(2)}`)
+    const states = decodeAggregate3(`0x${answer.slice(2)}`, calls.length)
     used += states.filter(({ success, returnData }) => success && decodeBool(returnData)).length
   }
   return used

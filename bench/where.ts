@@ -12,6 +12,8 @@ interface Measured {
   readonly paymentsMax: number
 }
 
+type Cost = Pick<Run, 'cpuMs' | 'perSecond'>
+
 const profiledMsMax = 3_000
 const placesMax = 9
 
@@ -30,7 +32,7 @@ export async function whereTheTimeGoes({ ground, sides, rounds, paymentsMax }: M
 }
 
 /** What everybody's CPU says: milliseconds per request, cores in use, and what would be the limit if one core were all. */
-export function cpuSentence(name: string, runs: readonly Run[]): string {
+export function cpuSentence(name: string, runs: readonly Cost[]): string {
   const names = [...new Set(runs.flatMap((run) => [...run.cpuMs.keys()]))]
   const costs = names.map((process) => `${process} ${figure(cpuOf(runs, process))}`)
   const cores = median(
@@ -50,6 +52,6 @@ function profileSentence(shares: ReadonlyMap<string, number>, serviceMs: number)
   return `Inside it, by a sampled profile, ms per request: ${listed.join(', ')}.`
 }
 
-function cpuOf(runs: readonly Run[], name: string): number {
+function cpuOf(runs: readonly Cost[], name: string): number {
   return median(runs.map((run) => run.cpuMs.get(name) ?? 0))
 }

@@ -167,11 +167,29 @@ async function missing(
   if (transaction.status === 'mined') return markReorganised(db, transaction.id)
   const now = clock.now().getTime()
   const known = attempts.get(transaction.id) ?? []
+  if (transactionCount > transaction.nonce && now - transaction.createdAt.getTime() > displacedMs(parts)) return displace(parts, lane, transaction)
   const lastSignedMs = now - (known.at(-1)?.createdAt.getTime() ?? now)
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   // Only the lowest nonce that the chain waits for can be helped by a higher fee.
   if (lastSignedMs > stuckMs && transactionCount === transaction.nonce) return replace(parts, lane, transaction, known)
   if (now - (transaction.lastBroadcastAt?.getTime() ?? 0) > rebroadcastMs) await broadcast(parts, lane, [transaction], attempts)
+}
+
+/** How long a used nonce without a receipt of ours may be a node that lags, before it counts as taken by a stranger's transaction. */
+function displacedMs(parts: LaneParts): number {
+  const { blockTimeMs, confirmationDepth } = parts.chain.network
+  return Math.max(120_000, blockTimeMs * confirmationDepth * 4)
+}
+
+/** Closes a transaction whose nonce somebody else used, and lets its feature find out what that means. */
+async function displace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow): Promise<void> {
+  parts.deps.log.error({ network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString() }, 'a nonce of the settler was used outside the lane')
+  await parts.deps.db.tx(async (tx) => {
+    const locked = await lockTransaction(tx, transaction.id)
+    if (locked.status !== 'sent') return
+    await markFinal(tx, transaction.id)
+    await parts.handlers.get(transaction.purpose)?.onDisplaced(tx, { ...told(lane, transaction), hash: '0x' })
+  })
 }
 
 /** When the chain is behind nonces that were final (a deep reorganisation, a dev chain restored from a copy), their bytes go out again. */

@@ -7,7 +7,7 @@ import { countUnmined, hasLane, insertLane, insertTransaction, takeNonce } from 
 import type { Chains, LaneHandler, Lanes, Signer } from './port.ts'
 
 const idlePollMs = 250
-const leaderRetryMs = 500
+const leaderRetryMs = 2_000
 const failureMs = 500
 
 export interface LanesOptions {

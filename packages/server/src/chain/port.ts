@@ -193,6 +193,8 @@ export interface LaneHandler {
   onSent?(tx: Tx, transaction: LaneTransaction): Promise<void>
   /** In a block that may still be reorganised away; again when it then comes into another. */
   onMined?(tx: Tx, transaction: LaneTransaction, receipt: Receipt): Promise<void>
+  /** Its nonce was used by a transaction that is not ours, so it can never be mined. What it was to do is undone or done elsewhere: look. */
+  onDisplaced(tx: Tx, transaction: LaneTransaction): Promise<void>
   /** At the network's confirmation depth. Once. */
   onFinal(tx: Tx, transaction: LaneTransaction, receipt: Receipt): Promise<void>
 }

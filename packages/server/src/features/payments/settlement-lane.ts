@@ -115,6 +115,10 @@ export function settlementHandler(deps: Deps): LaneHandler {
     async onSent(tx, transaction) {
       await markHash(tx, transaction.id, transaction.hash)
     },
+    async onDisplaced(tx, transaction) {
+      const payments = await listInTransaction(tx, transaction.id)
+      await markUnresolved(tx, payments.map((payment) => payment.id))
+    },
     async onFinal(tx, transaction, receipt) {
       const payments = await listInTransaction(tx, transaction.id)
       const settled = payments.filter((payment) => receipt.status === 'success' && isSettledBy(receipt.logs, payment))
