@@ -35,6 +35,8 @@ function spawnAnvil(options: AnvilOptions): ChildProcess {
   const args = ['--port', String(options.port ?? 0), '--chain-id', String(options.chainId)]
   args.push('--prune-history', String(statesKept), '--no-request-size-limit')
   if (options.isTempo) args.push('--network', 'tempo', '--hardfork', 'T4', '--mixed-mining')
+  // anvil's own 30 million is half of what Ethereum's and a fifth of what Base's blocks hold.
+  else args.push('--gas-limit', '60000000')
   if (options.blockTimeSeconds !== undefined) args.push('--block-time', String(options.blockTimeSeconds))
   if (options.loadState !== undefined) args.push('--load-state', options.loadState)
   if (options.mark !== undefined) args.push('--cache-path', options.mark)

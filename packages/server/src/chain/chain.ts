@@ -1,4 +1,5 @@
 import {
+  AbiMalformed,
   type Address,
   bytesToHex,
   decodeBool,
@@ -35,7 +36,7 @@ export function createChains(options: ChainsOptions): Chains {
   const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
   const byName = new Map<string, Chain>(
     configured.map((network) => {
-      const rpc = createRpc(options.outbound, options.rpcUrls[network.name] ?? [], options.rpcTimeoutMs)
+      const rpc = createRpc(options.outbound, { urls: options.rpcUrls[network.name] ?? [], chainId: network.chainId, timeoutMs: options.rpcTimeoutMs })
       return [network.name, createChain(network, rpc, options.clock)]
     }),
   )
@@ -65,30 +66,49 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
       return answers.map((answer) => decoded(decodeUint256, answer))
     },
     async tokenDomain(token) {
-      const known = domains.get(token)
-      if (known !== undefined) return known
-      const [name, version, separator] = await readEach([tokenReads.name, tokenReads.version, tokenReads.domainSeparator].map((data) => ({ to: token, data })))
-      if (name === undefined || version === undefined || separator === undefined) return undefined
-      const domain = { name: decoded(decodeString, name), version: decoded(decodeString, version), separator: decoded(decodeBytes32, separator) }
-      domains.set(token, domain)
-      return domain
+      const known = domains.get(token.toLowerCase()) ?? readDomain(await rpc.batch(domainReads(token)))
+      if (known !== undefined) domains.set(token.toLowerCase(), known)
+      return known
     },
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
     findAuthorizationUsed: (token, authorizer, nonce, { since }) => findUse(network, rpc, clock, { token, authorizer, nonce, since }),
     head: async () => readHead(await rpc.result('eth_getBlockByNumber', ['latest', false])),
-    async suggestedTip() {
-      const answer = await rpc.call('eth_maxPriorityFeePerGas', [])
-      return answer.ok ? readQuantity(answer.result, 'priority fee') : undefined
-    },
+    // Not every node has the method, and a lane goes on without it.
+    suggestedTip: async () => rpc.result('eth_maxPriorityFeePerGas', []).then((result) => readQuantity(result, 'priority fee'), () => undefined),
     transactionCount: async (account, block) => readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
-    async send(raws) {
-      const outcomes: SendAnswer[] = []
-      for (const raw of raws) outcomes.push(sendAnswer(await rpc.call('eth_sendRawTransaction', [raw]).catch((): 'unknown' => 'unknown')))
-      return outcomes
-    },
+    send: (raws) => send(rpc, raws),
     receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
     watch: (sender, hashes) => watch(rpc, sender, hashes),
   }
+}
+
+function domainReads(token: Address) {
+  const reads = [tokenReads.name, tokenReads.version, tokenReads.domainSeparator]
+  return reads.map((data) => ({ method: 'eth_call', params: [{ to: token, data }, 'latest'] }))
+}
+
+function readDomain(answers: readonly RpcAnswer[]): TokenDomain | undefined {
+  const [name, version, separator] = answers.map((answer) => (answer.ok ? readHex(answer.result, 'call result') : undefined))
+  if (name === undefined || version === undefined || separator === undefined) return undefined
+  try {
+    return { name: decodeString(name), version: decodeString(version), separator: decodeBytes32(separator) }
+  } catch (error) {
+    if (error instanceof AbiMalformed) return undefined
+    throw error
+  }
+}
+
+/** Raw transactions in one request; each may be some hundred kilobytes. */
+const sendsPerRequest = 4
+
+async function send(rpc: Rpc, raws: readonly Hex[]): Promise<SendAnswer[]> {
+  const outcomes: SendAnswer[] = []
+  for (let at = 0; at < raws.length; at += sendsPerRequest) {
+    const part = raws.slice(at, at + sendsPerRequest)
+    const answers = await rpc.batch(part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] }))).catch(() => [])
+    outcomes.push(...part.map((_, index) => sendAnswer(answers[index])))
+  }
+  return outcomes
 }
 
 async function watch(rpc: Rpc, sender: Address, hashes: readonly Hex[]): Promise<Watch> {
@@ -113,7 +133,7 @@ function readHead(block: unknown): Head {
   return {
     number: readQuantity(block.number, 'block number'),
     timestampSeconds: readQuantity(block.timestamp, 'block time'),
-    baseFee: block.baseFeePerGas === undefined ? 0n : readQuantity(block.baseFeePerGas, 'base fee'),
+    baseFee: block.baseFeePerGas === undefined || block.baseFeePerGas === null ? 0n : readQuantity(block.baseFeePerGas, 'base fee'),
   }
 }
 
@@ -130,11 +150,12 @@ const sendWords: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
   [/already known|already imported|known transaction|already exists/i, 'sent'],
   [/nonce too low|nonce is too low|invalid nonce|oldnonce/i, 'nonce-too-low'],
   [/underpriced|fee too low|max fee per gas less than block base fee/i, 'underpriced'],
-  [/insufficient funds|intrinsic gas|exceeds block gas limit|invalid chain|invalid sender|gas limit is too high|tx type not supported/i, 'refused'],
+  [/insufficient funds|intrinsic gas|exceeds block gas limit|invalid chain|invalid sender|gas limit (is )?too high|exceeds the configured cap|tx type not supported/i, 'refused'],
 ]
 
-function sendAnswer(answer: RpcAnswer | 'unknown'): SendAnswer {
-  if (answer === 'unknown' || answer.ok) return { outcome: 'sent' }
+/** No answer at all may mean that it was sent and the answer lost. */
+function sendAnswer(answer: RpcAnswer | undefined): SendAnswer {
+  if (answer === undefined || answer.ok) return { outcome: 'sent' }
   const outcome = sendWords.find(([pattern]) => pattern.test(answer.message))?.[1] ?? 'sent'
   return outcome === 'sent' ? { outcome } : { outcome, words: answer.message }
 }

@@ -9,6 +9,7 @@ import {
   encodeAuthorizationState,
   encodeBalanceOf,
   encodeTransferWithAuthorization,
+  type Hex,
   isHex,
   multicall3Address,
 } from '@purser/protocol'
@@ -17,123 +18,148 @@ import { fail } from './errors.ts'
 import type { AuthorizationFacts, AuthorizationProbe } from './port.ts'
 import type { Rpc, RpcAnswer, RpcCall } from './rpc.ts'
 
-/** Gas for one probe that runs a stranger's code, and for each that does not. */
-const untrustedGas = 3_000_000
-const trustedGas = 200_000
+/** Gas for each probe of a shared call, its two readings included. */
+const sharedGas = 200_000
+/** Gas for a trial alone: what settling would allow it, or a wallet could pass here and run out of gas there. */
+const aloneGas = { ecdsa: 170_000, bytes: 460_000 } as const
+const deploymentGas = 1_200_000
 
 /**
- * Looks at authorisations on chain, those of concurrent requests in one call: Multicall3 reads every balance and nonce
- * first and then tries every transfer, so that no trial changes what another probe reads. Two of one payer and token, and
- * probes that run a stranger's code, get a call of their own in the same HTTP request: neighbours cannot spoil each other.
+ * Looks at authorizations on chain, those of concurrent requests in one HTTP request: Multicall3 reads every balance and
+ * nonce first and then tries every transfer, so that no trial changes what another probe reads; two of one payer are in
+ * different calls. A yes from a shared call holds. A no that the readings do not explain is asked again alone, as of the
+ * pending block: a neighbour may have burnt the gas, and an idle chain's latest block is behind the clock. Probes that run
+ * a stranger's code share nothing with anybody.
  */
 export function createInspect(rpc: Rpc): (probe: AuthorizationProbe) => Promise<AuthorizationFacts> {
-  return gather<AuthorizationProbe, AuthorizationFacts>({ itemsMax: 64, roundsMax: 2 }, async (probes) => {
-    const groups = groupProbes(probes)
-    const answers = await rpc.batch(groups.map(callOf))
-    const facts = new Map<AuthorizationProbe, AuthorizationFacts>()
-    const failed: AuthorizationProbe[] = []
-    groups.forEach((group, index) => {
-      const read = readGroup(group, answers[index])
-      if (read === undefined) failed.push(...group)
-      else group.forEach((probe, position) => setIfThere(facts, probe, read[position]))
-    })
-    if (failed.length > 0) await inspectAlone(rpc, failed, facts)
-    return probes.map((probe) => facts.get(probe) ?? unavailable())
+  const inspect = gather<AuthorizationProbe, AuthorizationFacts | Error>({ itemsMax: 64, roundsMax: 4 }, async (probes) => {
+    const shared = await inspectShared(rpc, probes.filter((probe) => !probe.untrusted))
+    return Promise.all(probes.map((probe) => concluded(rpc, probe, shared.get(probe))))
   })
-}
-
-/** A second try for groups that gave no usable answer, each probe by itself, so that one bad probe fails alone. */
-async function inspectAlone(rpc: Rpc, probes: readonly AuthorizationProbe[], facts: Map<AuthorizationProbe, AuthorizationFacts>): Promise<void> {
-  const answers = await rpc.batch(probes.map((probe) => callOf([probe])))
-  probes.forEach((probe, index) => {
-    const read = readGroup([probe], answers[index])
-    if (read !== undefined) setIfThere(facts, probe, read[0])
-    else if (probe.untrusted) facts.set(probe, { balance: 0n, nonceUsed: false, simulation: { ok: false, reason: null } })
-  })
-  if (probes.some((probe) => !facts.has(probe))) unavailable()
-}
-
-function unavailable(): never {
-  throw fail('chain-unavailable', {}, new Error('the node gave no usable answer to a multicall'))
-}
-
-function setIfThere<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
-  if (value !== undefined) map.set(key, value)
-}
-
-function groupProbes(probes: readonly AuthorizationProbe[]): AuthorizationProbe[][] {
-  const groups: { readonly members: AuthorizationProbe[]; readonly payers: Set<string> }[] = []
-  const alone: AuthorizationProbe[][] = []
-  for (const probe of probes) {
-    if (probe.untrusted) {
-      alone.push([probe])
-      continue
-    }
-    const payer = `${probe.token}/${probe.authorization.from}`
-    const group = groups.find(({ payers }) => !payers.has(payer))
-    if (group === undefined) groups.push({ members: [probe], payers: new Set([payer]) })
-    else {
-      group.members.push(probe)
-      group.payers.add(payer)
-    }
+  return async (probe) => {
+    const facts = await inspect(probe)
+    if (facts instanceof Error) throw facts
+    return facts
   }
-  return [...groups.map(({ members }) => members), ...alone]
 }
 
-function callOf(group: readonly AuthorizationProbe[]): RpcCall {
-  const untrusted = group.some((probe) => probe.untrusted)
-  const gas = untrusted ? untrustedGas : trustedGas * group.length
-  const data = encodeAggregate3([...group.flatMap(readsOf), ...group.flatMap(trialsOf)])
-  return { method: 'eth_call', params: [{ to: multicall3Address, data, gas: `0x${gas.toString(16)}` }, 'latest'] }
+async function concluded(rpc: Rpc, probe: AuthorizationProbe, shared: AuthorizationFacts | undefined): Promise<AuthorizationFacts | Error> {
+  if (shared !== undefined && isConclusive(probe, shared)) return shared
+  const first = shared ?? (await inspectAlone(rpc, probe, 'latest'))
+  if (first instanceof Error || isConclusive(probe, first)) return first
+  const second = await inspectAlone(rpc, probe, 'pending')
+  if (!(second instanceof Error)) return second
+  return first.simulation.ok || first.simulation.reason !== null ? first : second
 }
 
-function readsOf(probe: AuthorizationProbe): Call3[] {
-  const { from, nonce } = probe.authorization
+function isConclusive(probe: AuthorizationProbe, { simulation, nonceUsed, balance }: AuthorizationFacts): boolean {
+  return simulation.ok || nonceUsed || balance < probe.authorization.value
+}
+
+/** The facts of those whose group gave a usable answer. Throws when the node gives none at all. */
+async function inspectShared(rpc: Rpc, probes: readonly AuthorizationProbe[]): Promise<Map<AuthorizationProbe, AuthorizationFacts>> {
+  const groups = groupProbes(probes)
+  const answers = await rpc.batch(groups.map(sharedCall))
+  const facts = new Map<AuthorizationProbe, AuthorizationFacts>()
+  groups.forEach((group, index) => {
+    const read = readShared(group, answers[index])
+    group.forEach((probe, position) => {
+      const own = read?.[position]
+      if (own !== undefined) facts.set(probe, own)
+    })
+  })
+  return facts
+}
+
+/** As few groups as hold each payer and token at most once. */
+function groupProbes(probes: readonly AuthorizationProbe[]): AuthorizationProbe[][] {
+  const groups: AuthorizationProbe[][] = []
+  const seen = new Map<string, number>()
+  for (const probe of probes) {
+    const payer = `${probe.token}/${probe.authorization.from}`.toLowerCase()
+    const index = seen.get(payer) ?? 0
+    seen.set(payer, index + 1)
+    const group = groups[index]
+    if (group === undefined) groups.push([probe])
+    else group.push(probe)
+  }
+  return groups
+}
+
+function sharedCall(group: readonly AuthorizationProbe[]): RpcCall {
+  const data = encodeAggregate3([...group.flatMap(readingsOf), ...group.map(trialOf)])
+  return ethCall(multicall3Address, data, 'latest', sharedGas * (group.length + 1))
+}
+
+function ethCall(to: Hex, data: Hex, block: 'latest' | 'pending', gas: number): RpcCall {
+  return { method: 'eth_call', params: [{ to, data, gas: `0x${gas.toString(16)}` }, block] }
+}
+
+function readingsOf({ token, authorization }: AuthorizationProbe): [Call3, Call3] {
+  const { from, nonce } = authorization
   return [
-    { target: probe.token, allowFailure: true, callData: encodeBalanceOf(from) },
-    { target: probe.token, allowFailure: true, callData: encodeAuthorizationState(from, nonce) },
+    { target: token, allowFailure: true, callData: encodeBalanceOf(from) },
+    { target: token, allowFailure: true, callData: encodeAuthorizationState(from, nonce) },
   ]
 }
 
-function trialsOf(probe: AuthorizationProbe): Call3[] {
-  const trial: Call3 = {
-    target: probe.token,
-    allowFailure: true,
-    callData: encodeTransferWithAuthorization(probe.authorization, probe.signature),
-  }
-  if (probe.deployment === undefined) return [trial]
-  return [{ target: probe.deployment.factory, allowFailure: true, callData: probe.deployment.factoryCalldata }, trial]
+function trialOf({ token, authorization, signature }: AuthorizationProbe): Call3 {
+  return { target: token, allowFailure: true, callData: encodeTransferWithAuthorization(authorization, signature) }
 }
 
-/** The facts of a group, or undefined when the answer is none that the calls can have. */
-function readGroup(group: readonly AuthorizationProbe[], answer: RpcAnswer | undefined): AuthorizationFacts[] | undefined {
+function readShared(group: readonly AuthorizationProbe[], answer: RpcAnswer | undefined): AuthorizationFacts[] | undefined {
   if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result)) return undefined
-  const trialCounts = group.map((probe) => trialsOf(probe).length)
-  const count = group.length * 2 + trialCounts.reduce((sum, trials) => sum + trials, 0)
   try {
-    const results = decodeAggregate3(answer.result, count)
-    let at = group.length * 2
-    return group.map((_, index) => {
-      const trials = results.slice(at, at + (trialCounts[index] ?? 0))
-      at += trials.length
-      return factsOf(results[index * 2], results[index * 2 + 1], trials)
-    })
+    const results = decodeAggregate3(answer.result, group.length * 3)
+    return group.map((_, index) => factsOf(results[index * 2], results[index * 2 + 1], results[group.length * 2 + index]))
   } catch {
     return undefined
   }
 }
 
-function factsOf(
-  balance: Call3Result | undefined,
-  used: Call3Result | undefined,
-  trials: readonly Call3Result[],
-): AuthorizationFacts {
-  if (balance?.success !== true || used?.success !== true) throw new Error('the token does not answer as an EIP-3009 token does')
-  const trial = trials.at(-1)
-  if (trial === undefined) throw new Error('the transfer was not tried')
+function factsOf(balance: Call3Result | undefined, used: Call3Result | undefined, trial: Call3Result | undefined): AuthorizationFacts {
+  if (balance?.success !== true || used?.success !== true || trial === undefined) throw new Error('not an EIP-3009 token')
   return {
     balance: decodeUint256(balance.returnData),
     nonceUsed: decodeBool(used.returnData),
-    simulation: trial.success ? { ok: true } : { ok: false, reason: decodeRevertReason(trial.returnData) ?? null },
+    simulation: simulationOf(trial.success, trial.returnData),
   }
+}
+
+function simulationOf(success: boolean, data: Hex | undefined): AuthorizationFacts['simulation'] {
+  return success ? { ok: true } : { ok: false, reason: data === undefined ? null : (decodeRevertReason(data) ?? null) }
+}
+
+/** A probe in an HTTP request of its own, each question a call of its own, so that it can spoil nothing but its own trial. */
+async function inspectAlone(rpc: Rpc, probe: AuthorizationProbe, block: 'latest' | 'pending'): Promise<AuthorizationFacts | Error> {
+  try {
+    const [balance, used] = readingsOf(probe).map(({ target, callData }) => ethCall(target, callData, block, sharedGas))
+    if (balance === undefined || used === undefined) throw new Error('a probe has two readings')
+    const answers = await rpc.batch([balance, used, aloneTrial(probe, block)])
+    return { balance: decodeUint256(resultOf(answers[0])), nonceUsed: decodeBool(resultOf(answers[1])), simulation: readTrial(probe, answers[2]) }
+  } catch (error) {
+    return fail('chain-unavailable', {}, error)
+  }
+}
+
+function aloneTrial(probe: AuthorizationProbe, block: 'latest' | 'pending'): RpcCall {
+  const trial = trialOf(probe)
+  const gas = aloneGas[probe.signature.kind]
+  if (probe.deployment === undefined) return ethCall(trial.target, trial.callData, block, gas)
+  const { factory, factoryCalldata } = probe.deployment
+  const data = encodeAggregate3([{ target: factory, allowFailure: true, callData: factoryCalldata }, trial])
+  return ethCall(multicall3Address, data, block, gas + deploymentGas)
+}
+
+function readTrial(probe: AuthorizationProbe, answer: RpcAnswer | undefined): AuthorizationFacts['simulation'] {
+  if (answer?.ok === false) return simulationOf(false, answer.data)
+  const result = resultOf(answer)
+  if (probe.deployment === undefined) return { ok: true }
+  const trial = decodeAggregate3(result, 2)[1]
+  return simulationOf(trial?.success === true, trial?.returnData)
+}
+
+function resultOf(answer: RpcAnswer | undefined): Hex {
+  if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result)) throw new Error('the node gave no result of a call')
+  return answer.result
 }

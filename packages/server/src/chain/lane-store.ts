@@ -43,9 +43,11 @@ export interface LaneKey {
 
 const columns = sql`id, nonce, to_address, data, value, gas_limit, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
 
-export async function hasLane(db: Queryable, lane: LaneKey): Promise<boolean> {
-  const rows = await db.many(z.object({ nextNonce: z.bigint() }), sql`select next_nonce from lanes where network = ${lane.network} and sender = ${lane.sender}`)
-  return rows.length > 0
+/** The nonce that the lane gives next; undefined while it has not begun. */
+export async function findNextNonce(db: Queryable, lane: LaneKey): Promise<bigint | undefined> {
+  const row = await db.maybeOne(z.object({ nextNonce: z.bigint() }), sql`
+    select next_nonce from lanes where network = ${lane.network} and sender = ${lane.sender}`)
+  return row?.nextNonce
 }
 
 /** Makes the lane begin at the chain's nonce; a lane that is there keeps its own count. */
@@ -105,6 +107,13 @@ export async function insertAttempt(tx: Tx, lane: LaneKey, attempt: AttemptRow):
 
 export async function markBroadcast(db: Queryable, transactionIds: readonly ChainTransactionId[], now: Date): Promise<void> {
   await db.run(sql`update chain_transactions set last_broadcast_at = ${now} where id = any(${transactionIds}::text[])`)
+}
+
+/** Forgets when bytes without an outcome were last sent, so that they are sent at once. */
+export async function markUnsent(db: Queryable, lane: LaneKey): Promise<void> {
+  await db.run(sql`
+    update chain_transactions set last_broadcast_at = null
+    where network = ${lane.network} and sender = ${lane.sender} and status = 'sent'`)
 }
 
 export async function markMined(tx: Tx, transactionId: ChainTransactionId, receipt: Receipt): Promise<void> {

@@ -1,9 +1,10 @@
 import type { Network } from '@purser/protocol'
 import type { Deps } from '../platform/ctx.ts'
 import { pause } from '../platform/work/runner.ts'
-import { type Fees, firstFees, replacementFees } from './fees.ts'
+import { type Fees, feeLimits, firstFees, replacementFees } from './fees.ts'
 import {
   type AttemptRow,
+  findNextNonce,
   insertAttempt,
   type LaneKey,
   listAttempts,
@@ -14,9 +15,10 @@ import {
   markFinal,
   markMined,
   markReorganised,
+  markUnsent,
   type TransactionRow,
 } from './lane-store.ts'
-import type { Chain, LaneHandler, Receipt, Signer } from './port.ts'
+import type { Chain, LaneHandler, Receipt, SendAnswer, Signer } from './port.ts'
 
 export interface LaneParts {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
@@ -47,6 +49,20 @@ export async function passLane(parts: LaneParts, lane: LaneKey): Promise<number>
   return followReceipts(parts, lane, await listOpen(db, lane), attempts)
 }
 
+/**
+ * What a process does when a lane becomes its own: everything without an outcome is sent again at once, whatever the one
+ * before it had said, and a chain that went back behind what was final (a dev chain after a crash) gets those bytes again.
+ */
+export async function resumeLane(parts: LaneParts, lane: LaneKey): Promise<void> {
+  const { db } = parts.deps
+  const nextNonce = await findNextNonce(db, lane)
+  if (nextNonce === undefined) return
+  await markUnsent(db, lane)
+  const lowest = (await listOpen(db, lane))[0]?.nonce ?? nextNonce
+  const count = await parts.chain.transactionCount(lane.sender, 'latest')
+  if (count < lowest) await fillGap(parts, lane, count, lowest)
+}
+
 async function signPlanned(parts: LaneParts, lane: LaneKey, planned: readonly TransactionRow[]): Promise<void> {
   if (planned.length === 0) return
   const fees = await feesNow(parts.chain)
@@ -59,7 +75,7 @@ function told(lane: LaneKey, transaction: TransactionRow) {
 
 async function feesNow(chain: Chain): Promise<Fees> {
   const [head, tip] = await Promise.all([chain.head(), chain.suggestedTip()])
-  return firstFees(head.baseFee, tip ?? 0n)
+  return firstFees(head.baseFee, tip ?? 0n, feeLimits(chain.network))
 }
 
 async function signAttempt(
@@ -88,30 +104,42 @@ async function signAttempt(
 
 type Attempts = ReadonlyMap<string, readonly AttemptRow[]>
 
-/** Sends stored bytes, lowest nonce first. Only a plain refusal leaves a transaction unsent; it is tried again, never dropped. */
-async function broadcast(parts: LaneParts, lane: LaneKey, transactions: readonly TransactionRow[], attempts: Attempts): Promise<void> {
+/** Sends stored bytes, lowest nonce first. What a node refuses stays and is sent again later, never dropped. */
+async function broadcast(
+  parts: LaneParts,
+  lane: LaneKey,
+  transactions: readonly TransactionRow[],
+  attempts: Attempts,
+): Promise<readonly SendAnswer[]> {
   const { deps, chain } = parts
-  for (const transaction of transactions) {
-    const known = attempts.get(transaction.id) ?? (await listAttempts(deps.db, [transaction.id]))
-    const latest = known.at(-1)
-    if (latest === undefined) continue
-    const [answer] = await chain.send([latest.raw])
-    if (answer?.outcome === 'refused') {
-      deps.metrics.gauge('purser_lane_refused', 'Transactions that the node refuses; most often the settler has no gas.').inc()
-      deps.log.error({ network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString(), why: answer.words }, 'the node refuses a transaction; it stays and is tried again')
-      await markBroadcast(deps.db, [transaction.id], deps.clock.now())
-      return
-    }
-    if (answer?.outcome === 'underpriced') await replace(parts, lane, transaction, known)
-    await markBroadcast(deps.db, [transaction.id], deps.clock.now())
+  const known = transactions.flatMap((transaction) => {
+    const latest = attempts.get(transaction.id)?.at(-1)
+    return latest === undefined ? [] : [{ transaction, latest }]
+  })
+  if (known.length === 0) return []
+  const answers = await chain.send(known.map(({ latest }) => latest.raw))
+  await markBroadcast(deps.db, known.map(({ transaction }) => transaction.id), deps.clock.now())
+  for (const [index, { transaction, latest }] of known.entries()) {
+    const answer = answers[index]
+    if (answer?.outcome === 'refused') complain(parts, lane, transaction, answer.words)
+    if (answer?.outcome === 'underpriced') await replace(parts, lane, transaction, latest)
   }
+  return answers
+}
+
+function complain({ deps }: LaneParts, lane: LaneKey, transaction: TransactionRow, why: string): void {
+  deps.metrics.gauge('purser_lane_refusals', 'How often a node refused a transaction; most often the settler has no gas.').inc()
+  const facts = { network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString(), why }
+  deps.log.error(facts, 'the node refuses a transaction; it stays and is tried again')
 }
 
 /** Signs the same transaction again at a higher fee; the earlier bytes stay stored, since they may still be mined. */
-async function replace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, known: readonly AttemptRow[]): Promise<void> {
-  const last = known.at(-1)
-  if (last === undefined) return
-  const fees = replacementFees(last, await feesNow(parts.chain))
+async function replace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, last: AttemptRow): Promise<void> {
+  const fees = replacementFees(last, await feesNow(parts.chain), feeLimits(parts.chain.network))
+  if (fees === undefined) {
+    parts.deps.log.error({ network: lane.network, nonce: transaction.nonce.toString() }, 'a transaction waits: more than the fee limit would be needed')
+    return
+  }
   const attempt = await signAttempt(parts, lane, transaction, { sequence: last.sequence + 1, fees })
   await parts.chain.send([attempt.raw])
 }
@@ -131,8 +159,13 @@ async function followReceipts(parts: LaneParts, lane: LaneKey, open: readonly Tr
   let left = open.length
   for (const transaction of sent) {
     const receipt = found.get(transaction.id)
-    if (receipt === undefined) await missing(parts, lane, transaction, { attempts, transactionCount })
-    else if (await advance(parts, lane, transaction, { receipt, head: head.number })) left -= 1
+    try {
+      if (receipt === undefined) await missing(parts, lane, transaction, { attempts, transactionCount })
+      else if (await advance(parts, lane, transaction, { receipt, head: head.number })) left -= 1
+    } catch (error) {
+      // One that cannot be closed must not keep those behind it from being closed.
+      parts.deps.log.error({ err: error, transactionId: transaction.id }, 'a transaction could not be followed; it will be tried again')
+    }
   }
   const lowest = open[0]?.nonce
   if (lowest !== undefined && transactionCount < lowest) await fillGap(parts, lane, transactionCount, lowest)
@@ -144,13 +177,17 @@ async function advance(parts: LaneParts, lane: LaneKey, transaction: Transaction
   const depth = head - receipt.blockNumber + 1n
   const isFinal = depth >= BigInt(parts.chain.network.confirmationDepth)
   if (!isFinal && transaction.status === 'mined' && transaction.minedBlock === receipt.blockNumber) return false
+  const handler = parts.handlers.get(transaction.purpose)
+  if (handler === undefined) throw new Error(`nobody is told about transactions for ${transaction.purpose}`)
   return parts.deps.db.tx(async (tx) => {
     const locked = await lockTransaction(tx, transaction.id)
     if (locked.status === 'final') return true
     await markMined(tx, transaction.id, receipt)
+    const facts = { ...told(lane, transaction), hash: receipt.transactionHash }
+    if (locked.status !== 'mined' || locked.minedBlock !== receipt.blockNumber) await handler.onMined?.(tx, facts, receipt)
     if (!isFinal) return false
     await markFinal(tx, transaction.id)
-    await parts.handlers.get(transaction.purpose)?.onFinal(tx, { ...told(lane, transaction), hash: receipt.transactionHash }, receipt)
+    await handler.onFinal(tx, facts, receipt)
     return true
   })
 }
@@ -164,32 +201,16 @@ async function missing(
 ): Promise<void> {
   const { attempts, transactionCount } = seen
   const { db, clock } = parts.deps
-  if (transaction.status === 'mined') return markReorganised(db, transaction.id)
+  // A node that counts it and has no receipt is merely behind itself.
+  if (transaction.status === 'mined') return transactionCount > transaction.nonce ? undefined : markReorganised(db, transaction.id)
   const now = clock.now().getTime()
-  const known = attempts.get(transaction.id) ?? []
-  if (transactionCount > transaction.nonce && now - transaction.createdAt.getTime() > displacedMs(parts)) return displace(parts, lane, transaction)
-  const lastSignedMs = now - (known.at(-1)?.createdAt.getTime() ?? now)
+  const latest = attempts.get(transaction.id)?.at(-1)
+  if (latest === undefined || now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
+  const [answer] = await broadcast(parts, lane, [transaction], attempts)
+  // Only the lowest nonce that the chain waits for can be helped by a higher fee, and only when fees are what it lacks.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
-  // Only the lowest nonce that the chain waits for can be helped by a higher fee.
-  if (lastSignedMs > stuckMs && transactionCount === transaction.nonce) return replace(parts, lane, transaction, known)
-  if (now - (transaction.lastBroadcastAt?.getTime() ?? 0) > rebroadcastMs) await broadcast(parts, lane, [transaction], attempts)
-}
-
-/** How long a used nonce without a receipt of ours may be a node that lags, before it counts as taken by a stranger's transaction. */
-function displacedMs(parts: LaneParts): number {
-  const { blockTimeMs, confirmationDepth } = parts.chain.network
-  return Math.max(120_000, blockTimeMs * confirmationDepth * 4)
-}
-
-/** Closes a transaction whose nonce somebody else used, and lets its feature find out what that means. */
-async function displace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow): Promise<void> {
-  parts.deps.log.error({ network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString() }, 'a nonce of the settler was used outside the lane')
-  await parts.deps.db.tx(async (tx) => {
-    const locked = await lockTransaction(tx, transaction.id)
-    if (locked.status !== 'sent') return
-    await markFinal(tx, transaction.id)
-    await parts.handlers.get(transaction.purpose)?.onDisplaced(tx, { ...told(lane, transaction), hash: '0x' })
-  })
+  const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
+  if (isStuck && answer?.outcome === 'sent') await replace(parts, lane, transaction, latest)
 }
 
 /** When the chain is behind nonces that were final (a deep reorganisation, a dev chain restored from a copy), their bytes go out again. */
@@ -201,6 +222,7 @@ async function fillGap(parts: LaneParts, lane: LaneKey, chainNonce: bigint, lowe
 
 /** Waits for news or the poll, whichever comes first. */
 export async function waitForWork(nudged: Promise<void>, ms: number, stopped: AbortSignal): Promise<void> {
+  if (stopped.aborted) return
   const waiting = new AbortController()
   const stop = (): void => waiting.abort()
   stopped.addEventListener('abort', stop, { once: true })
@@ -209,7 +231,7 @@ export async function waitForWork(nudged: Promise<void>, ms: number, stopped: Ab
   stopped.removeEventListener('abort', stop)
 }
 
-/** How often an open lane is looked at: a tenth of a block, within bounds that suit instant and slow chains alike. */
+/** How often an open lane is looked at: a twentieth of a block, within bounds that suit instant and slow chains alike. */
 export function pollMsOf(network: Network): number {
   return Math.min(1_000, Math.max(50, network.blockTimeMs / 20))
 }

@@ -2,8 +2,8 @@ import type { Network } from '@purser/protocol'
 import type { Deps } from '../platform/ctx.ts'
 import { newId } from '../platform/ids.ts'
 import { pause } from '../platform/work/runner.ts'
-import { passLane, pollMsOf, waitForWork } from './lane.ts'
-import { countUnmined, hasLane, insertLane, insertTransaction, takeNonce } from './lane-store.ts'
+import { passLane, pollMsOf, resumeLane, waitForWork } from './lane.ts'
+import { countUnmined, findNextNonce, insertLane, insertTransaction, takeNonce } from './lane-store.ts'
 import type { Chains, LaneHandler, Lanes, Signer } from './port.ts'
 
 const idlePollMs = 250
@@ -35,9 +35,12 @@ export function createLanes(options: LanesOptions): Lanes {
   }
   const drive = async (network: Network, handlers: ReadonlyMap<string, LaneHandler>, lost: AbortSignal): Promise<void> => {
     const parts = { deps, chain: chains.on(network), signer, handlers }
+    let resumed = false
     while (!stopping.signal.aborted && !lost.aborted) {
       const waker = wakers.get(network.name)
       try {
+        if (!resumed) await resumeLane(parts, keyOf(network))
+        resumed = true
         const open = await passLane(parts, keyOf(network))
         await waitForWork(waker?.promise ?? Promise.resolve(), open > 0 ? pollMsOf(network) : idlePollMs, stopping.signal)
       } catch (error) {
@@ -60,7 +63,7 @@ export function createLanes(options: LanesOptions): Lanes {
     openMax: options.openMax ?? 8,
     async prepare(network) {
       if (prepared.has(network.name)) return
-      if (!(await hasLane(deps.db, keyOf(network)))) {
+      if ((await findNextNonce(deps.db, keyOf(network))) === undefined) {
         await insertLane(deps.db, keyOf(network), await chains.on(network).transactionCount(signer.address, 'pending'))
       }
       prepared.add(network.name)

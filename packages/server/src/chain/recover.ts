@@ -50,7 +50,8 @@ async function loadNative(): Promise<Curve | undefined> {
   }
 }
 
-async function loadWasm(): Promise<Curve> {
+/** libsecp256k1 in WebAssembly, for machines without the native binary. */
+export async function loadWasm(): Promise<Curve> {
   const curve = await import('tiny-secp256k1')
   return {
     recover(hash, signature, recovery) {
@@ -64,6 +65,10 @@ async function loadWasm(): Promise<Curve> {
       const { signature, recoveryId } = curve.signRecoverable(hash, privateKey)
       return { signature, yParity: recoveryId === 0 ? 0 : 1 }
     },
-    publicKeyOf: (privateKey) => curve.pointFromScalar(privateKey, false) ?? new Uint8Array(),
+    publicKeyOf(privateKey) {
+      const publicKey = curve.pointFromScalar(privateKey, false)
+      if (publicKey === null) throw new Error('not a private key')
+      return publicKey
+    },
   }
 }

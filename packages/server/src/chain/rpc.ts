@@ -22,12 +22,22 @@ export interface Rpc {
 
 const bytesMax = 8_388_608
 
+export interface RpcOptions {
+  /** Tried in order, beginning with the one that answered last. */
+  readonly urls: readonly string[]
+  readonly chainId: number
+  readonly timeoutMs: number
+}
+
 /**
  * JSON-RPC 2.0 over HTTP to the nodes of one network, tried in order. A node may be late, dead or lying: an answer that
- * is not exactly what was asked for (ids, count, shape, size) is no answer, and the next node is asked.
+ * is not exactly what was asked for (ids, count, shape, size) is no answer, and the next node is asked. A node of another
+ * chain is never used: play money would pay for real things.
  */
-export function createRpc(outbound: Outbound, urls: readonly string[], timeoutMs: number): Rpc {
+export function createRpc(outbound: Outbound, { urls, chainId, timeoutMs }: RpcOptions): Rpc {
   let nextId = 1
+  let preferred = 0
+  const ofOurChain = new Set<string>()
   const ask = async (url: string, calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
     const first = nextId
     nextId += calls.length
@@ -36,12 +46,23 @@ export function createRpc(outbound: Outbound, urls: readonly string[], timeoutMs
     const answer = await outbound.postJson(url, body, { timeoutMs, bytesMax })
     return readAnswers(Array.isArray(answer) ? answer : [answer], first, calls.length)
   }
+  const refuseOtherChain = async (url: string): Promise<void> => {
+    if (ofOurChain.has(url)) return
+    const [answer] = await ask(url, [{ method: 'eth_chainId', params: [] }])
+    if (answer?.ok !== true || answer.result !== `0x${chainId.toString(16)}`) throw new Error(`the node is not of chain ${chainId}`)
+    ofOurChain.add(url)
+  }
   const batch = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
     if (calls.length === 0) return []
     let last: unknown
-    for (const url of urls) {
+    for (let tried = 0; tried < urls.length; tried++) {
+      const index = (preferred + tried) % urls.length
+      const url = urls[index] ?? ''
       try {
-        return await ask(url, calls)
+        await refuseOtherChain(url)
+        const answers = await ask(url, calls)
+        preferred = index
+        return answers
       } catch (error) {
         last = error
       }

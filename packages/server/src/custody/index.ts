@@ -33,25 +33,30 @@ const algorithms: Readonly<Record<KeyPurpose, string>> = { settler: 'secp256k1',
  * key-encryption key that is not the one the database knows stops the start before anything is opened or made.
  */
 export async function openCustody(options: CustodyOptions): Promise<Custody> {
-  const key = readKey(options.source, options)
-  const kek = localKeyEncryption(key, options.random)
-  const secrets = await options.db.tx(async (tx) => {
+  const kek = localKeyEncryption(readKey(options.source, { ...options, createIfMissing: await mayCreate(options) }), options.random)
+  const rows = await options.db.tx(async (tx) => {
     await lockKeys(tx)
     await refuseOtherKey(tx, kek, options.clock)
     return {
-      settler: await openKey(tx, options, kek, 'settler'),
-      token: await openKey(tx, options, kek, 'settlement-token'),
-      answers: await openKey(tx, options, kek, 'answers'),
+      settler: await ensureKey(tx, options, kek, 'settler'),
+      token: await ensureKey(tx, options, kek, 'settlement-token'),
+      answers: await ensureKey(tx, options, kek, 'answers'),
     }
   })
+  const answers = await openKey(kek, rows.answers)
   return {
-    settler: createSigner(secrets.settler, options.signatures),
+    settler: await createSigner(() => openKey(kek, rows.settler), options.signatures),
     sealer: {
-      seal: (plaintext, associatedData) => encrypt(secrets.answers, plaintext, associatedData, options.random),
-      open: (sealed, associatedData) => decrypt(secrets.answers, sealed, associatedData),
+      seal: (plaintext, associatedData) => encrypt(answers, plaintext, associatedData, options.random),
+      open: (sealed, associatedData) => decrypt(answers, sealed, associatedData),
     },
-    settlementTokens: createTokens(secrets.token),
+    settlementTokens: createTokens(await openKey(kek, rows.token)),
   }
+}
+
+/** A new key-encryption key would open nothing of a database that was sealed with another, and would hide that one is lost. */
+async function mayCreate({ db, createIfMissing }: CustodyOptions): Promise<boolean> {
+  return createIfMissing && (await listFingerprints(db)).length === 0
 }
 
 async function refuseOtherKey(tx: Tx, kek: KeyEncryption, clock: Clock): Promise<void> {
@@ -63,14 +68,23 @@ async function refuseOtherKey(tx: Tx, kek: KeyEncryption, clock: Clock): Promise
   await insertFingerprint(tx, kek.fingerprint, clock.now())
 }
 
-async function openKey(tx: Tx, options: CustodyOptions, kek: KeyEncryption, purpose: KeyPurpose): Promise<Uint8Array> {
+function openKey(kek: KeyEncryption, row: SealedKeyRow): Promise<Uint8Array> {
+  return openEnvelope(kek, row, associatedDataOf(row))
+}
+
+async function ensureKey(tx: Tx, options: CustodyOptions, kek: KeyEncryption, purpose: KeyPurpose): Promise<SealedKeyRow> {
   const stored = await findCurrentKey(tx, purpose)
-  if (stored !== undefined) return openEnvelope(kek, stored, associatedDataOf(stored))
+  if (stored !== undefined) return stored
   const secret = newSecret(purpose, options)
   const kid = `${purpose}-${Buffer.from(options.random.bytes(8)).toString('hex')}`
   const name = { kid, purpose, algorithm: algorithms[purpose] }
-  await insertKey(tx, { ...name, ...(await sealEnvelope(kek, secret, associatedDataOf(name), options.random)) }, kek.fingerprint, options.clock.now())
-  return secret
+  try {
+    const row = { ...name, ...(await sealEnvelope(kek, secret, associatedDataOf(name), options.random)) }
+    await insertKey(tx, row, kek.fingerprint, options.clock.now())
+    return row
+  } finally {
+    secret.fill(0)
+  }
 }
 
 /** Binds a ciphertext to its row, so that none can be put in another's place. The service's own keys belong to no organisation. */

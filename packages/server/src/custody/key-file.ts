@@ -28,6 +28,9 @@ function createKeyFile(file: string, key: Uint8Array): void {
   chmodSync(part, 0o600)
   try {
     linkSync(part, file)
+  } catch (error) {
+    // Another process was first; its key is the one.
+    if (!existsSync(file)) throw error
   } finally {
     rmSync(part)
   }

@@ -3,9 +3,9 @@ import { serializeTransaction } from 'viem'
 import type { Signatures } from '../chain/index.ts'
 import type { Signer } from '../chain/port.ts'
 
-/** Signs for one account whose key never leaves this closure. */
-export function createSigner(privateKey: Uint8Array, signatures: Signatures): Signer {
-  const account = addressOfPublicKey(signatures.publicKeyOf(privateKey), signatures.keccak)
+/** Signs for one account. Its key is unsealed for each signature and wiped after it; nothing here keeps or answers it. */
+export async function createSigner(openKey: () => Promise<Uint8Array>, signatures: Signatures): Promise<Signer> {
+  const account = addressOfPublicKey(await withKey(openKey, signatures.publicKeyOf), signatures.keccak)
   if (account === undefined) throw new Error('a private key has no account')
   const address: Address = checksumAddress(account, signatures.keccak)
   return {
@@ -23,11 +23,20 @@ export function createSigner(privateKey: Uint8Array, signatures: Signatures): Si
         maxPriorityFeePerGas: transaction.maxPriorityFeePerGas,
       } as const
       const hash = signatures.keccak(hexToBytes(serializeTransaction(fields)))
-      const { signature, yParity } = signatures.sign(hash, privateKey)
+      const { signature, yParity } = await withKey(openKey, (privateKey) => signatures.sign(hash, privateKey))
       const r = bytesToHex(signature.subarray(0, 32))
       const s = bytesToHex(signature.subarray(32, 64))
       const raw = serializeTransaction(fields, { r, s, yParity })
       return { raw, hash: bytesToHex(signatures.keccak(hexToBytes(raw))) }
     },
+  }
+}
+
+async function withKey<T>(openKey: () => Promise<Uint8Array>, use: (privateKey: Uint8Array) => T): Promise<T> {
+  const privateKey = await openKey()
+  try {
+    return use(privateKey)
+  } finally {
+    privateKey.fill(0)
   }
 }

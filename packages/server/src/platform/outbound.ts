@@ -37,7 +37,7 @@ export function createOutbound(): Outbound {
     async postJson(url, body, limits) {
       const { origin, pathname, search, username, password } = new URL(url)
       const headers: Record<string, string> = { 'content-type': 'application/json' }
-      if (username !== '') headers.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+      if (username !== '') headers.authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
       return parse(await post(poolOf(origin), `${pathname}${search}`, headers, body, limits))
     },
     async close() {

@@ -13,7 +13,7 @@ import type { SettlementRow } from './settlement-store.ts'
 import type { StoredAuthorization } from './store.ts'
 
 /** Gas for one authorisation inside a batch; what is not used is not paid. Contract accounts may run code of their own. */
-const gasOfKind = { ecdsa: 110_000n, bytes: 400_000n } as const
+const gasOfKind = { ecdsa: 100_000n, bytes: 400_000n } as const
 const gasOfDeployment = 1_200_000n
 const gasOfTransaction = 60_000n
 

@@ -85,13 +85,13 @@ async function sendBatch(ctx: System, lanes: Lanes, network: Network): Promise<b
 async function planBatch(ctx: System, tx: Tx, lanes: Lanes, network: Network): Promise<boolean> {
   const locked = await lockWaiting(tx, network.name, batchMax)
   const now = ctx.clock.now()
-  const payments = withinGas(locked.filter((payment) => !isLapsing(payment, now)))
+  const payments = company(locked.filter((payment) => !isLapsing(payment, now)))
   if (payments.length === 0) return false
   const call = settlementCall(payments)
   const transactionId = await lanes.plan(tx, { network, ...call, value: 0n, purpose: settlementPurpose })
   await assignTransaction(tx, payments.map((payment) => payment.id), transactionId)
   tx.afterCommit(() => lanes.nudge(network))
-  return locked.length === batchMax
+  return locked.length > payments.length || locked.length === batchMax
 }
 
 /** An authorisation about to end is left to `resolveLapsed`: sent now it would only burn gas. */
@@ -99,12 +99,23 @@ function isLapsing(payment: SettlementRow, now: Date): boolean {
   return BigInt(payment.settlement.validBefore) * 1000n <= BigInt(now.getTime()) + 2_000n
 }
 
-function withinGas(payments: readonly SettlementRow[]): SettlementRow[] {
+/**
+ * Who shares a transaction. Multicall3 cannot bound what one call burns, so a payer whose own code runs goes alone, and so
+ * does a payment that a batch left out once: nobody can make a neighbour fail twice.
+ */
+function company(payments: readonly SettlementRow[]): SettlementRow[] {
+  const first = payments[0]
+  if (first === undefined || goesAlone(first)) return first === undefined ? [] : [first]
   let gas = 0n
   return payments.filter((payment) => {
+    if (goesAlone(payment)) return false
     gas += gasOf(payment.settlement)
     return gas <= batchGasMax
   })
+}
+
+function goesAlone(payment: SettlementRow): boolean {
+  return payment.settlement.signature.kind === 'bytes' || payment.settleAttempt > 0
 }
 
 /** What the lane does with a settlement transaction, inside the database transaction that marks it. */

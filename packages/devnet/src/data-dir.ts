@@ -1,0 +1,49 @@
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { takeLock } from './lock.ts'
+
+/** What stands where under a data directory. */
+export interface DataDir {
+  readonly path: string
+  readonly devFile: string
+  readonly keyFile: string
+  readonly postgres: string
+  chainState(network: string): string
+  release(): void
+}
+
+/**
+ * Makes the directory when it is missing and takes it for this process: two services on one directory would end each
+ * other's chains. Throws an InUseError when another one runs on it.
+ */
+export function openDataDir(dir: string): DataDir {
+  const real = make(dir)
+  const lock = takeLock(path.join(real, 'lock'), real)
+  return { ...placesIn(real), release: lock.release }
+}
+
+/** Deletes a directory that nothing runs on, and the database that had to live outside it. */
+export function removeDataDir(dir: string): void {
+  const pointer = path.join(placesIn(dir).postgres, 'cluster-location')
+  if (existsSync(pointer)) rmSync(readFileSync(pointer, 'utf8').trim(), { recursive: true, force: true })
+  rmSync(dir, { recursive: true, force: true })
+}
+
+function make(dir: string): string {
+  try {
+    mkdirSync(dir, { recursive: true })
+    return realpathSync(dir)
+  } catch (cause) {
+    throw new Error(`The data directory ${dir} cannot be made. Set DATA_DIR to another place.`, { cause })
+  }
+}
+
+function placesIn(dir: string) {
+  return {
+    path: dir,
+    devFile: path.join(dir, 'dev.json'),
+    keyFile: path.join(dir, 'key-encryption-key'),
+    postgres: path.join(dir, 'postgres'),
+    chainState: (network: string) => path.join(dir, 'chains', `${network}.json`),
+  }
+}

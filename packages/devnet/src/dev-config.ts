@@ -1,0 +1,38 @@
+import { networks } from '@purser/protocol'
+import { type Config, faultsAsText, readConfig, rpcVariable } from '@purser/server'
+import { walletFactoryAddress } from './predeploys.ts'
+
+export interface DevSettings {
+  readonly databaseUrl: string
+  readonly keyFile: string
+  readonly port: number
+  /** One JSON-RPC address per local chain. */
+  readonly rpcUrls: Readonly<Record<string, string>>
+  readonly logLevel?: string | undefined
+}
+
+/**
+ * The configuration of the local service: production's own defaults, on this machine only. It is built from what is
+ * given and from nothing else, so that no setting of the shell can lead it to a chain with real money.
+ */
+export function devConfig(settings: DevSettings): Config {
+  const baseUrl = `http://localhost:${settings.port}`
+  const rpcVariables = Object.entries(settings.rpcUrls).map(([network, url]) => [rpcVariable(network), url])
+  const config = readConfig(
+    {
+      DATABASE_URL: settings.databaseUrl,
+      KEY_ENCRYPTION_KEY_FILE: settings.keyFile,
+      HOST: '127.0.0.1',
+      PORT: String(settings.port),
+      BASE_URL: baseUrl,
+      DASHBOARD_URL: baseUrl,
+      EIP6492_FACTORIES: walletFactoryAddress,
+      LOG_LEVEL: settings.logLevel ?? 'warn',
+      ...Object.fromEntries(rpcVariables),
+    },
+    [],
+    networks.map(({ name }) => name),
+  )
+  if ('faults' in config) throw new Error(faultsAsText(config.faults))
+  return { ...config, metricsPort: undefined, createKeyEncryptionKey: true }
+}

@@ -1,0 +1,63 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { type Address, type Hex, isAddress, isHex } from '@purser/protocol'
+import { isRecord } from './rpc.ts'
+
+/** An account for play money. Its key is in dev.json, so it must never hold real money. */
+export interface DevPayer {
+  readonly address: Address
+  readonly privateKey: Hex
+}
+
+export interface DevChainRecord {
+  readonly chainId: number
+  readonly rpcUrl: string
+  readonly tokens: Readonly<Record<string, Address>>
+}
+
+/** What scripts need to know of the running service; the content of `$DATA_DIR/dev.json`. */
+export interface DevRecord {
+  readonly baseUrl: string
+  readonly organisationId: string
+  readonly apiKey: string
+  readonly walletId: string
+  readonly payer: DevPayer
+  readonly chains: Readonly<Record<string, DevChainRecord>>
+}
+
+/** What one start leaves to the next; whatever is missing is made again. */
+export type Remembered = Partial<Pick<DevRecord, 'apiKey' | 'walletId' | 'payer'>>
+
+/** Reads what an earlier start wrote. A file that is not as we wrote it is not believed: the next one replaces it. */
+export function readDevFile(file: string): Remembered {
+  if (!existsSync(file)) return {}
+  const found = parse(readFileSync(file, 'utf8'))
+  if (!isRecord(found)) return {}
+  const payer = readPayer(found.payer)
+  return {
+    ...(typeof found.apiKey === 'string' ? { apiKey: found.apiKey } : {}),
+    ...(typeof found.walletId === 'string' ? { walletId: found.walletId } : {}),
+    ...(payer === undefined ? {} : { payer }),
+  }
+}
+
+/** Writes it in one step and for nobody else to read: it holds a key of the service and one of an account. */
+export function writeDevFile(file: string, record: DevRecord): void {
+  const half = `${file}.${process.pid}.half`
+  rmSync(half, { force: true })
+  writeFileSync(half, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  renameSync(half, file)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function readPayer(value: unknown): DevPayer | undefined {
+  if (!isRecord(value) || typeof value.address !== 'string' || typeof value.privateKey !== 'string') return undefined
+  const { address, privateKey } = value
+  return isAddress(address) && isHex(privateKey) && privateKey.length === 66 ? { address, privateKey } : undefined
+}

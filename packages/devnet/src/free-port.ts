@@ -1,0 +1,43 @@
+import { createServer } from 'node:net'
+import { isRecord } from './rpc.ts'
+
+const portsTriedMax = 100
+const portMax = 65_535
+
+/** The port itself when it is free, else the next one above that is; 0 means any. It may be taken a moment later. */
+export async function findFreePort(preferred: number): Promise<number> {
+  for (let port = preferred; port > 0 && port <= Math.min(preferred + portsTriedMax, portMax); port += 1) {
+    if (await isFree(port)) return port
+  }
+  return listenBriefly(0, '127.0.0.1')
+}
+
+export function isPortTaken(error: unknown): boolean {
+  return isRecord(error) && error.code === 'EADDRINUSE'
+}
+
+/** Free in both families: `localhost` may lead a client to either, and must lead it to us. */
+async function isFree(port: number): Promise<boolean> {
+  try {
+    await listenBriefly(port, '127.0.0.1')
+    await listenBriefly(port, '::1').catch((error) => {
+      if (isPortTaken(error)) throw error
+    })
+    return true
+  } catch (error) {
+    if (isPortTaken(error)) return false
+    if (isRecord(error) && error.code === 'EACCES') throw new Error(`Port ${port} may not be opened by this user.`)
+    throw error
+  }
+}
+
+function listenBriefly(port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : port))
+    })
+  })
+}
