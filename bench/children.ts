@@ -66,7 +66,8 @@ async function endChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = once(child, 'exit')
   const timer = setTimeout(() => child.kill('SIGKILL'), stopMsMax)
-  child.send('stop')
+  // A child that a Ctrl-C ended already has no channel any more.
+  child.send('stop', () => {})
   await gone
   clearTimeout(timer)
 }

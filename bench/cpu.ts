@@ -9,15 +9,34 @@ export interface Watched {
 
 const msPerTick = 10 // USER_HZ is 100 on every Linux that this runs on
 
-/** Reads the CPU time of these processes; calling the answer gives the milliseconds that each used since. */
-export function watchCpu(watched: readonly Watched[]): () => Map<string, number> {
+/** CPU time in milliseconds. */
+export interface CpuUse {
+  /** By process; the load generator is this one. */
+  readonly byName: ReadonlyMap<string, number>
+  /** Of everything else on the machine, and what its host took for others: how far to trust the other figures. */
+  readonly elsewhere: number
+}
+
+/** Reads the CPU time of these processes; calling the answer tells what was used since. */
+export function watchCpu(watched: readonly Watched[]): () => CpuUse {
   const before = watched.map(usedMs)
   const ownBefore = process.cpuUsage()
+  const machineBefore = machineMs()
   return () => {
     const own = process.cpuUsage(ownBefore)
     const used = watched.map((one, index): [string, number] => [one.name, usedMs(one) - (before[index] ?? 0)])
-    return new Map([...used, ['load generator', (own.user + own.system) / 1_000]])
+    const byName = new Map([...used, ['load generator', (own.user + own.system) / 1_000] as const])
+    const known = [...byName.values()].reduce((total, ms) => total + ms, 0)
+    return { byName, elsewhere: Math.max(0, machineMs() - machineBefore - known) }
   }
+}
+
+/** Busy and stolen time of all cores since the machine started. */
+function machineMs(): number {
+  const [, user, nice, system, , , irq, softirq, steal] = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '')
+    .split(/ +/)
+    .map(Number)
+  return [user, nice, system, irq, softirq, steal].reduce<number>((total, ticks) => total + (ticks ?? 0), 0) * msPerTick
 }
 
 function usedMs({ pid, tree }: Watched): number {

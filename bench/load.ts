@@ -22,7 +22,7 @@ export interface LoadResult {
   readonly elapsedMs: number
 }
 
-const answerMsMax = 60_000
+const answerMsMax = 30_000
 
 /**
  * Sends requests over keep-alive connections, one at a time on each, and keeps every answer. Written on bare sockets because

@@ -21,7 +21,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => closing.all().finally(() => process.exit(130)))
 }
 
-process.exitCode = await run(benches[wanted])
+const runMsMax = 300_000
+setTimeout(() => {
+  console.error(`not done after ${runMsMax / 1_000} s; giving up`)
+  closing.all().finally(() => process.exit(1))
+}, runMsMax).unref()
+
+process.exit(await run(benches[wanted]))
 
 /** Answers the exit code: 0 only if every request was answered rightly and no payment was lost. */
 async function run(bench: () => Promise<number>): Promise<number> {

@@ -12,6 +12,8 @@ export interface Run {
   /** The first wrong answer, for whoever has to find out. */
   readonly fault: string | undefined
   readonly cpuMs: ReadonlyMap<string, number>
+  /** Cores that other work on the machine took meanwhile. */
+  readonly coresElsewhere: number
 }
 
 export interface Measurement {
@@ -39,6 +41,7 @@ export async function measure(measurement: Measurement): Promise<Run & { readonl
     perSecond: ((answered - wrong.length) / load.elapsedMs) * 1_000,
     p50Ms: quantile(ms, 0.5),
     p99Ms: quantile(ms, 0.99),
-    cpuMs: new Map([...cpu].map(([name, value]) => [name, value / Math.max(1, answered)])),
+    coresElsewhere: cpu.elsewhere / load.elapsedMs,
+    cpuMs: new Map([...cpu.byName].map(([name, value]) => [name, value / Math.max(1, answered)])),
   }
 }

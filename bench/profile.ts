@@ -40,11 +40,12 @@ function shares(spent: readonly { place: string; count: number }[]): Record<stri
 function placeOf({ functionName, url }: { functionName: string; url: string }): string {
   if (functionName === '(idle)') return 'idle'
   if (functionName === '(garbage collector)') return 'garbage collector'
-  if (functionName === '(program)') return 'native code (sockets, libuv, engine)'
+  if (functionName === '(program)') return 'engine and system calls'
   if (url.startsWith('node:')) return 'Node internals'
   const installed = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]
   if (installed !== undefined) return installed
   const ours = /\/packages\/([^/]+)\/src\/([^/]+)/.exec(url)
   if (ours !== null) return ours[1] === 'server' ? `server ${ours[2]}` : `${ours[1]}`
-  return url === '' ? 'built-ins (JSON, RegExp, native add-ons)' : 'bench'
+  if (url !== '') return 'bench'
+  return `native ${functionName === '' ? 'functions' : functionName}`
 }

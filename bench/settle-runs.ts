@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { auditChain, type ChainFacts } from './chain-audit.ts'
-import { watchCpu } from './cpu.ts'
+import { type CpuUse, watchCpu } from './cpu.ts'
 import { quantile } from './figures.ts'
 import type { Ground } from './ground.ts'
 import { type Answer, getRequest, postRequest, runLoad } from './load.ts'
@@ -19,6 +19,8 @@ export interface SettleRun {
   readonly p99Ms: number
   /** Milliseconds per settled payment, by process. */
   readonly cpuMs: ReadonlyMap<string, number>
+  /** Cores that other work on the machine took meanwhile. */
+  readonly coresElsewhere: number
   readonly fault: string | undefined
 }
 
@@ -83,7 +85,18 @@ export async function settleOurs(
   }
 }
 
-type Summed = { cpu: ReadonlyMap<string, number>; settled: number; elapsedMs: number }
+/** One more burst at ours, not counted, which tells where inside the service the time goes. */
+export async function profileOurs(ground: Ground, side: PurserSide, count: number): Promise<Map<string, number>> {
+  const verified = await verifyAll(side, signPayments(ground.payers, ground.bill, count))
+  const headers = { ...side.headers, prefer: 'respond-async' }
+  const requests = verified.map(({ request }) => postRequest('/payments/settle', request, headers))
+  return side.child.profileDuring(async () => {
+    await runLoad({ port: side.port, connections: inFlight, requests, msMax: settleMsMax })
+    await waitForLast(side, verified.at(-1)?.paymentId ?? '', Date.now() + settleMsMax)
+  })
+}
+
+type Summed = { cpu: CpuUse; settled: number; elapsedMs: number }
 
 function summary(answers: readonly Answer[], { cpu, settled, elapsedMs }: Summed) {
   const ms = answers.map((answer) => answer.ms)
@@ -91,7 +104,8 @@ function summary(answers: readonly Answer[], { cpu, settled, elapsedMs }: Summed
     perSecond: (settled / Math.max(1, elapsedMs)) * 1_000,
     p50Ms: quantile(ms, 0.5),
     p99Ms: quantile(ms, 0.99),
-    cpuMs: new Map([...cpu].map(([name, used]) => [name, used / Math.max(1, settled)])),
+    coresElsewhere: cpu.elsewhere / Math.max(1, elapsedMs),
+    cpuMs: new Map([...cpu.byName].map(([name, used]) => [name, used / Math.max(1, settled)])),
   }
 }
 

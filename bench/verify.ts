@@ -105,7 +105,18 @@ async function runRound(ground: Ground, sides: readonly Side[], { connections, c
 }
 
 function verifyTable(sides: readonly Side[], rounds: readonly Run[][]): string {
-  const head = ['', 'req/s', 'p50 ms', 'p99 ms', 'CPU ms/req', 'PostgreSQL', 'anvil', 'answered', 'wrong']
+  const head = [
+    '',
+    'req/s',
+    'p50 ms',
+    'p99 ms',
+    'CPU ms/req',
+    'PostgreSQL',
+    'anvil',
+    'other cores',
+    'answered',
+    'wrong',
+  ]
   return table(
     head,
     sides.map((side, index) => {
@@ -120,6 +131,7 @@ function verifyTable(sides: readonly Side[], rounds: readonly Run[][]): string {
         cpu('service'),
         cpu('PostgreSQL'),
         cpu('anvil'),
+        figure(mid((run) => run.coresElsewhere)),
         String(sum(runs.map((run) => run.answered))),
         String(sum(runs.map((run) => run.wrong))),
       ]

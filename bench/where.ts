@@ -15,7 +15,7 @@ interface Measured {
 type Cost = Pick<Run, 'cpuMs' | 'perSecond'>
 
 const profiledMsMax = 3_000
-const placesMax = 9
+const placesMax = 12
 
 /** The paragraph that says where the time of a verification goes, from the runs' CPU and one more, profiled, run of each side. */
 export async function whereTheTimeGoes({ ground, sides, rounds, paymentsMax }: Measured): Promise<string> {
@@ -46,12 +46,14 @@ export function cpuSentence(name: string, runs: readonly Cost[]): string {
   )
 }
 
-function profileSentence(shares: ReadonlyMap<string, number>, serviceMs: number): string {
+/** Where inside a process its milliseconds go, the largest parts first. */
+export function profileSentence(shares: ReadonlyMap<string, number>, serviceMs: number): string {
   const largest = [...shares].toSorted(([, a], [, b]) => b - a).slice(0, placesMax)
   const listed = largest.map(([place, share]) => `${place} ${figure(share * serviceMs)} (${Math.round(share * 100)}%)`)
   return `Inside it, by a sampled profile, ms per request: ${listed.join(', ')}.`
 }
 
-function cpuOf(runs: readonly Cost[], name: string): number {
+/** Median milliseconds per request of one process. */
+export function cpuOf(runs: readonly Cost[], name: string): number {
   return median(runs.map((run) => run.cpuMs.get(name) ?? 0))
 }

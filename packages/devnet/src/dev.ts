@@ -3,12 +3,13 @@ import { bootServer, type RunningServer } from '@purser/server'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import type { DevChain } from './chains.ts'
 import { type DataDir, openDataDir } from './data-dir.ts'
-import { chainRecords, devNetworks, fundPayer, fundSettler, startDevChain } from './dev-chains.ts'
+import { chainRecords, fundSettler } from './dev-chains.ts'
 import { devConfig } from './dev-config.ts'
 import { type DevPayer, type DevRecord, readDevFile, writeDevFile } from './dev-file.ts'
+import { type Ground, startGround } from './dev-ground.ts'
 import { findFreePort, isPortTaken } from './free-port.ts'
-import { startPostgres } from './postgres.ts'
 import { seed } from './seed.ts'
+import { createStops, type Stops } from './stops.ts'
 
 export interface DevOptions {
   readonly dataDir: string
@@ -51,48 +52,21 @@ export async function startDev(options: DevOptions): Promise<Dev> {
 async function startOn(dataDir: DataDir, options: DevOptions, stops: Stops): Promise<Dev> {
   const remembered = readDevFile(dataDir.devFile)
   const payer = remembered.payer ?? newPayer()
-  const { databaseUrl, chains } = await startGround(dataDir, options, { stops, payer })
+  const ground = await startGround(dataDir, options, { stops, payer: payer.address })
   options.signal?.throwIfAborted()
-  const server = await bootOnFreePort(dataDir, options, { databaseUrl, chains })
+  const server = await bootOnFreePort(dataDir, options, ground)
   stops.add(() => server.stop())
   options.signal?.throwIfAborted()
   const { settlerAddress: settler } = server
   const baseUrl = `http://localhost:${server.port}`
   const [seeded] = await Promise.all([
     seed(server, baseUrl, remembered),
-    ...chains.map((chain) => (isAddress(settler) ? fundSettler(chain, settler) : undefined)),
+    ...ground.chains.map((chain) => (isAddress(settler) ? fundSettler(chain, settler) : undefined)),
   ])
-  const record: DevRecord = { baseUrl, ...seeded, payer, chains: chainRecords(chains) }
+  const record: DevRecord = { baseUrl, ...seeded, payer, chains: chainRecords(ground.chains) }
   writeDevFile(dataDir.devFile, record)
   options.signal?.throwIfAborted()
-  return { ...record, server, dataDir: dataDir.path, runningChains: chains, stop: stops.run }
-}
-
-type Ground = { readonly databaseUrl: string; readonly chains: readonly DevChain[] }
-
-/** Database and chains at once; the database is stopped last. Waits for all of them, so that a failure leaves none behind. */
-async function startGround(
-  dataDir: DataDir,
-  options: DevOptions,
-  { stops, payer }: { readonly stops: Stops; readonly payer: DevPayer },
-): Promise<Ground> {
-  const database = startDatabase(dataDir, options)
-  const chains = (options.chains ? devNetworks : []).map(async (network) => {
-    const chain = await startDevChain(dataDir, network)
-    return { chain, funded: fundPayer(chain, payer.address) }
-  })
-  const [databaseEnd, ...chainEnds] = await Promise.allSettled([database, ...chains] as const)
-  if (databaseEnd.status === 'fulfilled') stops.add(databaseEnd.value.stop)
-  const started = chainEnds.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))
-  stops.add(() => stopAll(started.map(({ chain }) => chain)))
-  const funded = await Promise.allSettled(started.map(({ funded }) => funded))
-  for (const end of [databaseEnd, ...chainEnds, ...funded]) if (end.status === 'rejected') throw end.reason
-  return { databaseUrl: (await database).url, chains: started.map(({ chain }) => chain) }
-}
-
-async function startDatabase(dataDir: DataDir, { databaseUrl }: DevOptions) {
-  if (databaseUrl !== undefined) return { url: databaseUrl, stop: async () => undefined }
-  return startPostgres({ dataDir: dataDir.postgres })
+  return { ...record, server, dataDir: dataDir.path, runningChains: ground.chains, stop: stops.run }
 }
 
 const bootAttemptsMax = 5
@@ -115,32 +89,4 @@ async function bootOnFreePort(dataDir: DataDir, options: DevOptions, ground: Gro
 function newPayer(): DevPayer {
   const privateKey = generatePrivateKey()
   return { address: privateKeyToAddress(privateKey), privateKey }
-}
-
-type Stop = () => Promise<unknown>
-type Stops = { add(stop: Stop): void; run(): Promise<void> }
-
-/** Runs every stop once, the latest first, each also when one before it failed; then throws the first failure. */
-function createStops(): Stops {
-  const list: Stop[] = []
-  let running: Promise<void> | undefined
-  const runAll = async () => {
-    const failures: unknown[] = []
-    for (let stop = list.pop(); stop !== undefined; stop = list.pop()) {
-      await stop().catch((error: unknown) => failures.push(error))
-    }
-    if (failures.length > 0) throw failures[0]
-  }
-  return {
-    add: (stop) => list.push(stop),
-    run() {
-      running ??= runAll()
-      return running
-    },
-  }
-}
-
-async function stopAll(chains: readonly DevChain[]): Promise<void> {
-  const ends = await Promise.allSettled(chains.map((chain) => chain.stop()))
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
 }

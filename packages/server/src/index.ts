@@ -1,2 +1,2 @@
 export { type BootOptions, bootServer, type RunningServer } from './boot.ts'
-export { type Config, type ConfigFault, faultsAsText, readConfig } from './config.ts'
+export { type Config, type ConfigFault, faultsAsText, readConfig, rpcVariable } from './config.ts'

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import type { Environment } from '../platform/ctx.ts'
 import type { Acting } from '../features/organisations/index.ts'
+import type { Environment } from '../platform/ctx.ts'
 
 /** What a command works with: the database as the operator, and what the deployment serves. */
 export interface Operator extends Acting {

@@ -36,17 +36,15 @@ export async function runAdmin(
   return outcome.exitCode === 0 || read.format === 'json' ? printed(outcome.exitCode, text) : failed(1, text)
 }
 
-async function withOperator(
-  settings: AdminSettings,
-  work: (operator: Operator) => Promise<Outcome>,
-): Promise<Outcome> {
+async function withOperator(settings: AdminSettings, work: (operator: Operator) => Promise<Outcome>): Promise<Outcome> {
   const log = createLog({ level: 'silent' })
   const db = openDb({ url: settings.databaseUrl, connectionsMax: 2, log })
   try {
     await migrate(db)
     return await work(operatorOf(db, settings))
   } catch (error) {
-    const reason = error instanceof Problem ? error.entry.detail : `failed: ${error instanceof Error ? error.message : error}`
+    const reason =
+      error instanceof Problem ? error.entry.detail : `failed: ${error instanceof Error ? error.message : error}`
     return { text: reason, json: { error: reason }, exitCode: 1 }
   } finally {
     await db.close()

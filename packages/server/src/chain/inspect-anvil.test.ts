@@ -1,6 +1,26 @@
-import { type DevChain, fundToken, startChain } from '@purser/devnet'
-import { type Address, type Hex, hexToBytes, type Network, networkByName, parseEcdsa, type TransferAuthorization } from '@purser/protocol'
-import { toHex } from 'viem'
+import {
+  type DevChain,
+  deploySmartWallet,
+  fundToken,
+  multicall3Address,
+  sendFromDevAccount,
+  smartWalletAddress,
+  smartWalletDeployment,
+  startChain,
+  startFaultProxy,
+} from '@purser/devnet'
+import {
+  type Address,
+  encodeTransferWithAuthorization,
+  type Hex,
+  hexToBytes,
+  type Network,
+  networkByName,
+  parseEcdsa,
+  type TransferAuthorization,
+} from '@purser/protocol'
+
+import { encodeFunctionData, parseAbi, toHex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../platform/clock.ts'
@@ -45,9 +65,12 @@ test('several authorizations of one payer, asked at once, are each judged as if 
   expect(facts.map(({ simulation }) => simulation.ok)).toEqual(probes.map(() => true))
 })
 
-test('a payer without the money gets the token\'s own reason, and its neighbours do not notice', async () => {
+test("a payer without the money gets the token's own reason, and its neighbours do not notice", async () => {
   const [rich, poor] = [await aPayer(5n), await aPayer(1n)]
-  const [good, bad] = await Promise.all([chain.inspectAuthorization(await probe(rich, 5n)), chain.inspectAuthorization(await probe(poor, 5n))])
+  const [good, bad] = await Promise.all([
+    chain.inspectAuthorization(await probe(rich, 5n)),
+    chain.inspectAuthorization(await probe(poor, 5n)),
+  ])
   expect(good?.simulation).toEqual({ ok: true })
   expect(bad?.simulation).toEqual({ ok: false, reason: 'ERC20: transfer amount exceeds balance' })
 })
@@ -62,9 +85,141 @@ test('an account whose code burns all gas does not make the payments beside it f
   expect(facts[0]?.simulation.ok).toBe(false)
 })
 
+test('a contract account that exists is judged by its own contract', async () => {
+  const owner = privateKeyToAccount(generatePrivateKey())
+  const wallet = await deploySmartWallet(dev, owner.address, 1n)
+  await fundToken(dev, 'USDC', wallet, 7n)
+  const good = await contractProbe(owner, wallet, 7n)
+  expect(await chain.inspectAuthorization(good)).toEqual({ balance: 7n, nonceUsed: false, simulation: { ok: true } })
+  const stranger = await contractProbe(privateKeyToAccount(generatePrivateKey()), wallet, 7n)
+  expect((await chain.inspectAuthorization(stranger)).simulation).toEqual({
+    ok: false,
+    reason: 'FiatTokenV2: invalid signature',
+  })
+})
+
+test('a contract account that does not exist yet is judged as if its factory had run, and is not made by asking', async () => {
+  const owner = privateKeyToAccount(generatePrivateKey())
+  const wallet = await smartWalletAddress(dev, owner.address, 2n)
+  await fundToken(dev, 'USDC', wallet, 7n)
+  const { factory, data } = smartWalletDeployment(owner.address, 2n)
+  const probe = { ...(await contractProbe(owner, wallet, 7n)), deployment: { factory, factoryCalldata: data } }
+  expect(await chain.inspectAuthorization(probe)).toEqual({ balance: 7n, nonceUsed: false, simulation: { ok: true } })
+  expect((await chain.inspectAuthorization({ ...probe, deployment: undefined })).simulation.ok).toBe(false)
+  expect(await chain.code(wallet)).toBe('0x')
+})
+
+test('a contract account that burns all gas or answers a megabyte is refused, and those asked with it are not', async () => {
+  const honest = await aPayer(3n)
+  const owner = privateKeyToAccount(generatePrivateKey())
+  const burner = await aPayer(3n)
+  await setCode(burner.address, '0xfe')
+  const shouter = await aPayer(3n)
+  await setCode(shouter.address, '0x620fffff5ff3')
+  const probes = [
+    await contractProbe(owner, burner.address, 3n),
+    await probe(honest, 3n),
+    await contractProbe(owner, shouter.address, 3n),
+  ]
+  const facts = await Promise.all(probes.map((one) => chain.inspectAuthorization(one)))
+  expect(facts.map(({ simulation }) => simulation.ok)).toEqual([false, true, false])
+})
+
+test('a wallet that needs more gas to say yes than settling allows is refused while nobody has been served', async () => {
+  const payer = await aPayer(3n)
+  // Says yes (EIP-1271) only after some 700,000 gas: counts down from 35,000, 20 gas a turn.
+  await setCode(payer.address, '0x6188b85b6001900380600357506316 26ba7e60e01b5f5260205ff3'.replaceAll(' ', '') as Hex)
+  const facts = await chain.inspectAuthorization(await contractProbe(payer, payer.address, 3n))
+  expect(facts.simulation.ok).toBe(false)
+})
+
+test('on a chain without a block for long, a payment valid since a moment ago is taken', async () => {
+  const payer = await aPayer(3n)
+  const { timestampSeconds } = await chain.head()
+  await expect
+    .poll(async () => BigInt(Math.floor(Date.now() / 1_000)) > timestampSeconds + 1n, { timeout: 5_000 })
+    .toBe(true)
+  const facts = await chain.inspectAuthorization(await probe(payer, 3n, timestampSeconds))
+  expect(facts.simulation).toEqual({ ok: true })
+})
+
+test('without Multicall3 on the chain the answers are the same', async () => {
+  const code = await chain.code(multicall3Address)
+  await setCode(multicall3Address, '0x')
+  try {
+    const [rich, poor] = [await aPayer(5n), await aPayer(1n)]
+    const [good, bad] = await Promise.all([probe(rich, 5n), probe(poor, 5n)])
+    expect(await Promise.all([good, bad].map((one) => chain.inspectAuthorization(one)))).toEqual([
+      { balance: 5n, nonceUsed: false, simulation: { ok: true } },
+      { balance: 1n, nonceUsed: false, simulation: { ok: false, reason: 'ERC20: transfer amount exceeds balance' } },
+    ])
+  } finally {
+    await setCode(multicall3Address, code)
+  }
+})
+
+test('what a token says of its signing domain is read, and a contract that is no token says nothing', async () => {
+  expect(await chain.tokenDomain(token)).toMatchObject({ name: 'USDC', version: '2' })
+  expect(await chain.tokenDomain(multicall3Address)).toBeUndefined()
+})
+
+test('an authorization that a stranger brought to the chain is found with its transaction, once it is deep enough', async () => {
+  const payer = await aPayer(9n)
+  const used = await probe(payer, 9n)
+  const since = new Date(Date.now() - 60_000)
+  const ask = (on: Chain) => on.findAuthorizationUsed(token, payer.address, used.authorization.nonce, { since })
+  expect(await ask(chain)).toEqual({ outcome: 'open' })
+  const transactionHash = await sendFromDevAccount(
+    dev,
+    token,
+    encodeTransferWithAuthorization(used.authorization, used.signature),
+  )
+  expect(await chain.authorizationState(token, payer.address, used.authorization.nonce)).toBe(true)
+  expect(await ask(chainAtDepth(5))).toEqual({ outcome: 'open' })
+  const use = await ask(chain)
+  expect(use).toMatchObject({ outcome: 'used', transactionHash })
+  expect(use.outcome === 'used' ? use.logs : []).toHaveLength(2)
+})
+
+test('an authorization that its payer cancelled is known as cancelled and not as paid', async () => {
+  const payer = await aPayer(9n)
+  const nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))
+  const signature = await payer.signTypedData({
+    domain: { name: 'USDC', version: '2', chainId: dev.chainId, verifyingContract: token },
+    primaryType: 'CancelAuthorization',
+    types: {
+      CancelAuthorization: [
+        { name: 'authorizer', type: 'address' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    message: { authorizer: payer.address, nonce },
+  })
+  const abi = parseAbi(['function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)'])
+  await sendFromDevAccount(dev, token, encodeFunctionData({ abi, args: [payer.address, nonce, signature] }))
+  expect(await chain.authorizationState(token, payer.address, nonce)).toBe(true)
+  expect(await chain.findAuthorizationUsed(token, payer.address, nonce, { since: new Date() })).toEqual({
+    outcome: 'cancelled',
+  })
+})
+
+test('concurrent probes share one request to the node', async () => {
+  const proxy = await startFaultProxy(dev.rpcUrl)
+  const through = chainAt([proxy.url])
+  const payers = await Promise.all(Array.from({ length: 20 }, () => aPayer(1n)))
+  const probes = await Promise.all(payers.map((payer) => probe(payer, 1n)))
+  await through.head()
+  const before = proxy.requests
+  await Promise.all(probes.map((one) => through.inspectAuthorization(one)))
+  expect(proxy.requests - before).toBe(1)
+  await proxy.stop()
+})
+
 test('a node that is gone is chain-unavailable, and no address of a node is in what the caller sees', async () => {
   const rpcUrls = { 'base-sepolia': ['http://127.0.0.1:9/secret-key-of-the-node'] }
-  const gone = createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs: 500 }).on(network)
+  const gone = createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs: 500 }).on(
+    network,
+  )
   const payer = privateKeyToAccount(generatePrivateKey())
   const error: unknown = await gone.inspectAuthorization(await probe(payer, 1n)).catch((thrown: unknown) => thrown)
   expect(isProblem(error, 'chain-unavailable')).toBe(true)
@@ -78,18 +233,49 @@ async function aPayer(rawAmount: bigint): Promise<PrivateKeyAccount> {
   return payer
 }
 
-async function probe(payer: PrivateKeyAccount, value: bigint): Promise<AuthorizationProbe> {
+async function probe(payer: PrivateKeyAccount, value: bigint, validAfter = 0n): Promise<AuthorizationProbe> {
+  const authorization = authorizationOf(payer.address, value, validAfter)
+  const signature = parseEcdsa(hexToBytes(await sign(payer, authorization)))
+  if (typeof signature === 'string') throw new Error(signature)
+  return { token, authorization, signature, untrusted: false }
+}
+
+async function contractProbe(owner: PrivateKeyAccount, wallet: Address, value: bigint): Promise<AuthorizationProbe> {
+  const authorization = authorizationOf(wallet, value, 0n)
+  return {
+    token,
+    authorization,
+    signature: { kind: 'bytes', signature: await sign(owner, authorization) },
+    untrusted: true,
+  }
+}
+
+function authorizationOf(from: Address, value: bigint, validAfter: bigint): TransferAuthorization {
   const nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))
-  const authorization: TransferAuthorization = { from: payer.address, to: payTo, value, validAfter: 0n, validBefore: 2n ** 48n, nonce }
-  const typedData = {
+  return { from, to: payTo, value, validAfter, validBefore: 2n ** 48n, nonce }
+}
+
+function sign(signer: PrivateKeyAccount, message: TransferAuthorization): Promise<Hex> {
+  return signer.signTypedData({
     domain: { name: 'USDC', version: '2', chainId: dev.chainId, verifyingContract: token },
     primaryType: 'TransferWithAuthorization',
     types: { TransferWithAuthorization: fields },
-    message: authorization,
-  } as const
-  const signature = parseEcdsa(hexToBytes(await payer.signTypedData(typedData)))
-  if (typeof signature === 'string') throw new Error(signature)
-  return { token, authorization, signature, untrusted: false }
+    message,
+  })
+}
+
+function chainAtDepth(confirmationDepth: number): Chain {
+  return chainAt([dev.rpcUrl], { ...network, confirmationDepth })
+}
+
+function chainAt(urls: readonly string[], on: Network = network): Chain {
+  return createChains({
+    outbound,
+    clock: systemClock,
+    networks: [on],
+    rpcUrls: { [on.name]: urls },
+    rpcTimeoutMs: 4_000,
+  }).on(on)
 }
 
 const fields = [

@@ -25,11 +25,14 @@ export interface LaneParts {
   readonly chain: Chain
   readonly signer: Signer
   readonly handlers: ReadonlyMap<string, LaneHandler>
+  /** When this process first saw the nonce of a transaction used, without a receipt of ours: milliseconds by its id. */
+  readonly usedSince: Map<string, number>
 }
 
 /** A transaction without a block for so many block times is offered again at a higher fee. */
 const stuckBlocks = 5
 const rebroadcastMs = 3_000
+const displacedMsMin = 120_000
 
 /**
  * One pass over a lane: signs what is planned, sends what is signed, looks for what is mined, and closes what is final.
@@ -177,8 +180,7 @@ async function advance(parts: LaneParts, lane: LaneKey, transaction: Transaction
   const depth = head - receipt.blockNumber + 1n
   const isFinal = depth >= BigInt(parts.chain.network.confirmationDepth)
   if (!isFinal && transaction.status === 'mined' && transaction.minedBlock === receipt.blockNumber) return false
-  const handler = parts.handlers.get(transaction.purpose)
-  if (handler === undefined) throw new Error(`nobody is told about transactions for ${transaction.purpose}`)
+  const handler = handlerOf(parts, transaction)
   return parts.deps.db.tx(async (tx) => {
     const locked = await lockTransaction(tx, transaction.id)
     if (locked.status === 'final') return true
@@ -190,6 +192,12 @@ async function advance(parts: LaneParts, lane: LaneKey, transaction: Transaction
     await handler.onFinal(tx, facts, receipt)
     return true
   })
+}
+
+function handlerOf({ handlers }: LaneParts, { purpose }: TransactionRow): LaneHandler {
+  const handler = handlers.get(purpose)
+  if (handler === undefined) throw new Error(`nobody is told about transactions for ${purpose}`)
+  return handler
 }
 
 /** No receipt for any of its hashes: wait, send the same bytes again, or offer more when it has waited too long. */
@@ -205,12 +213,38 @@ async function missing(
   if (transaction.status === 'mined') return transactionCount > transaction.nonce ? undefined : markReorganised(db, transaction.id)
   const now = clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
+  if (transactionCount <= transaction.nonce) parts.usedSince.delete(transaction.id)
+  else if (latest !== undefined && hasLongBeenUsed(parts, transaction, now)) return displace(parts, lane, transaction, latest)
   if (latest === undefined || now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
   const [answer] = await broadcast(parts, lane, [transaction], attempts)
   // Only the lowest nonce that the chain waits for can be helped by a higher fee, and only when fees are what it lacks.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
   if (isStuck && answer?.outcome === 'sent') await replace(parts, lane, transaction, latest)
+}
+
+/**
+ * Whether the nonce has been used, with no receipt of ours, for longer than a node lags. Counted from when that was first seen and
+ * not from when the transaction was made, which may have waited long before it could be sent at all.
+ */
+function hasLongBeenUsed({ usedSince, chain }: LaneParts, transaction: TransactionRow, now: number): boolean {
+  const { blockTimeMs, confirmationDepth } = chain.network
+  const since = usedSince.get(transaction.id) ?? now
+  usedSince.set(transaction.id, since)
+  return now - since > Math.max(displacedMsMin, blockTimeMs * confirmationDepth * 4)
+}
+
+/** Closes a transaction whose nonce somebody else used, and lets its feature find out what that means. */
+async function displace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, latest: AttemptRow): Promise<void> {
+  const handler = handlerOf(parts, transaction)
+  parts.deps.log.error({ network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString() }, 'a nonce of the settler was used outside the lane')
+  await parts.deps.db.tx(async (tx) => {
+    const locked = await lockTransaction(tx, transaction.id)
+    if (locked.status !== 'sent') return
+    await markFinal(tx, transaction.id)
+    await handler.onDisplaced(tx, { ...told(lane, transaction), hash: latest.hash })
+  })
+  parts.usedSince.delete(transaction.id)
 }
 
 /** When the chain is behind nonces that were final (a deep reorganisation, a dev chain restored from a copy), their bytes go out again. */

@@ -34,7 +34,7 @@ export function createLanes(options: LanesOptions): Lanes {
     wakers.set(network.name, Promise.withResolvers())
   }
   const drive = async (network: Network, handlers: ReadonlyMap<string, LaneHandler>, lost: AbortSignal): Promise<void> => {
-    const parts = { deps, chain: chains.on(network), signer, handlers }
+    const parts = { deps, chain: chains.on(network), signer, handlers, usedSince: new Map<string, number>() }
     let resumed = false
     while (!stopping.signal.aborted && !lost.aborted) {
       const waker = wakers.get(network.name)

@@ -16,7 +16,9 @@ export function decrypt(key: Uint8Array, sealed: Uint8Array, associatedData: str
   if (sealed.length < ivBytes + tagBytes) throw new Error('a sealed value is cut short')
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, ivBytes)).setAAD(Buffer.from(associatedData))
   decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes))
-  return Buffer.concat([decipher.update(sealed.subarray(ivBytes, sealed.length - tagBytes)), decipher.final()])
+  const plaintext = decipher.update(sealed.subarray(ivBytes, sealed.length - tagBytes))
+  decipher.final()
+  return plaintext
 }
 
 /** A secret under a data key of its own, and that data key under the key-encryption key. */

@@ -1,9 +1,26 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 
 /** The one source of chance. Every secret and id is made from it, so tests can make it repeat. */
 export interface Random {
   bytes(length: number): Uint8Array
 }
 
+const pooledMax = 16
+const pool = new Uint8Array(4096)
+let used = pool.length
+
+/** Short draws, such as for ids, come out of a block that is filled at once: a call of its own costs more than the bytes. */
+function draw(length: number): Uint8Array {
+  if (length > pooledMax) return randomBytes(length)
+  if (used + length > pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const bytes = pool.slice(used, used + length)
+  pool.fill(0, used, used + length)
+  used += length
+  return bytes
+}
+
 /** The operating system's cryptographic generator. */
-export const systemRandom: Random = { bytes: (length) => randomBytes(length) }
+export const systemRandom: Random = { bytes: draw }

@@ -14,7 +14,10 @@ export const challengeSeconds = 300
  * The challenge for one paid route, in each protocol that is asked for, from one clock reading and one price. x402 has no
  * identifier in its challenge: what makes two payments differ is the nonce that each payer draws.
  */
-export async function challenge(ctx: Ctx, request: ChallengeRequest): Promise<z.input<typeof Challenge> | z.input<typeof Challenge>[]> {
+export async function challenge(
+  ctx: Ctx,
+  request: ChallengeRequest,
+): Promise<z.input<typeof Challenge> | z.input<typeof Challenge>[]> {
   admitCaller(ctx, request)
   const wallet = await getPayableWallet(ctx, request.walletId)
   const resource = request.resource ?? `https://${request.hostname}/`
@@ -23,11 +26,22 @@ export async function challenge(ctx: Ctx, request: ChallengeRequest): Promise<z.
   const offers = payableTokens(wallet).map((token): Offer => {
     const rawAmount = rawPrice(request.price, token)
     refuseBelowMinimum(ctx, rawAmount, token)
-    return { network: wallet.network, token, rawAmount, payTo: wallet.address, resource, description, mimeType, maxTimeoutSeconds: challengeSeconds }
+    return {
+      network: wallet.network,
+      token,
+      rawAmount,
+      payTo: wallet.address,
+      resource,
+      description,
+      mimeType,
+      maxTimeoutSeconds: challengeSeconds,
+    }
   })
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
   const one = (): z.input<typeof Challenge> => ({
-    x402: request.acceptX402 ? encodePaymentRequired(paymentRequiredV2({ offers, resource: { url: resource, description, mimeType } })) : null,
+    x402: request.acceptX402
+      ? encodePaymentRequired(paymentRequiredV2({ offers, resource: { url: resource, description, mimeType } }))
+      : null,
     x402V1: request.acceptX402 ? { ...paymentRequiredV1({ offers, error: 'X-PAYMENT header is required' }) } : null,
     mpp: null,
     expiresAt,

@@ -39,7 +39,10 @@ export function separatorOf(ctx: Pick<Ctx, 'signatures'>, network: Network, toke
   const known = separators.get(key)
   if (known !== undefined) return known
   if (token.eip712 === null) throw new Error(`${token.symbol} on ${network.name} has no EIP-712 domain`)
-  const made = domainSeparator({ ...token.eip712, chainId: network.chainId, verifyingContract: token.address }, ctx.signatures.keccak)
+  const made = domainSeparator(
+    { ...token.eip712, chainId: network.chainId, verifyingContract: token.address },
+    ctx.signatures.keccak,
+  )
   separators.set(key, made)
   return made
 }
@@ -48,13 +51,27 @@ export function separatorOf(ctx: Pick<Ctx, 'signatures'>, network: Network, toke
  * Everything that can be said of an x402 credential without the chain. Version 1 does not name the token, so each that
  * the wallet takes is tried; the signature fits one domain only.
  */
-export function judgeCredential(ctx: Ctx, credential: string, tokens: readonly TokenInfo[], expect: (token: TokenInfo) => Expected): JudgedCredential {
+export function judgeCredential(
+  ctx: Ctx,
+  credential: string,
+  tokens: readonly TokenInfo[],
+  expect: (token: TokenInfo) => Expected,
+): JudgedCredential {
   const decoded = decodePayment(credential)
   if (!decoded.ok) throw refused(decoded.fault.reason, { path: decoded.fault.path, message: decoded.fault.message })
   const payload = decoded.value
-  const candidates = payload.x402Version === 2 ? tokens.filter((token) => token.address.toLowerCase() === payload.accepted.asset.toLowerCase()) : tokens
-  const judged = (candidates.length > 0 ? candidates : tokens.slice(0, 1)).map((token) => ({ token, verdict: check(ctx, payload, expect(token)) }))
-  const best = judged.find(({ verdict }) => verdict.ok && verdict.signatureKind === 'eoa') ?? judged.find(({ verdict }) => verdict.ok) ?? judged[0]
+  const candidates =
+    payload.x402Version === 2
+      ? tokens.filter((token) => token.address.toLowerCase() === payload.accepted.asset.toLowerCase())
+      : tokens
+  const judged = (candidates.length > 0 ? candidates : tokens.slice(0, 1)).map((token) => ({
+    token,
+    verdict: check(ctx, payload, expect(token)),
+  }))
+  const best =
+    judged.find(({ verdict }) => verdict.ok && verdict.signatureKind === 'eoa') ??
+    judged.find(({ verdict }) => verdict.ok) ??
+    judged[0]
   if (best === undefined) throw refused('invalid_payment_requirements')
   if (!best.verdict.ok) throw refused(best.verdict.reason, { payer: best.verdict.payer })
   return { payload, token: best.token, verdict: best.verdict }

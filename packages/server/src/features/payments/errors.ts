@@ -6,11 +6,24 @@ export const fail = defineErrors({
   'payment-verification-failed': {
     status: 402,
     title: 'Payment Verification Failed',
-    detail: 'The payment credential was refused; reason is the protocol\'s own code. Ask the paid route again for a fresh challenge.',
+    detail:
+      "The payment credential was refused; reason is the protocol's own code. Ask the paid route again for a fresh challenge.",
   },
-  'duplicate-payment': { status: 409, title: 'Duplicate Payment', detail: 'This credential has already bought something. Each buys once.' },
-  'settlement-failed': { status: 409, title: 'Settlement Failed', detail: 'The payment could not be settled on chain; no money moved.' },
-  'payment-voided': { status: 409, title: 'Payment Voided', detail: 'The authorisation lapsed before it was settled; no money moved.' },
+  'duplicate-payment': {
+    status: 409,
+    title: 'Duplicate Payment',
+    detail: 'This credential has already bought something. Each buys once.',
+  },
+  'settlement-failed': {
+    status: 409,
+    title: 'Settlement Failed',
+    detail: 'The payment could not be settled on chain; no money moved.',
+  },
+  'payment-voided': {
+    status: 409,
+    title: 'Payment Voided',
+    detail: 'The authorisation lapsed before it was settled; no money moved.',
+  },
   'settlement-budget-exceeded': {
     status: 429,
     title: 'Settlement Budget Exceeded',
@@ -31,6 +44,14 @@ export const failBody = defineErrors({
     title: 'Settlement Token Invalid',
     detail: 'settlementToken is not the one that verifying this payment answered.',
   },
-  'amount-invalid': { status: 422, title: 'Amount Invalid', detail: 'The price is not an amount that the token can express.' },
-  'amount-below-minimum': { status: 422, title: 'Amount Below Minimum', detail: 'The price is below the smallest payment that is settled on chain.' },
+  'amount-invalid': {
+    status: 422,
+    title: 'Amount Invalid',
+    detail: 'The price is not an amount that the token can express.',
+  },
+  'amount-below-minimum': {
+    status: 422,
+    title: 'Amount Below Minimum',
+    detail: 'The price is below the smallest payment that is settled on chain.',
+  },
 })

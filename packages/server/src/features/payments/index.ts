@@ -1,6 +1,6 @@
 export type { SettlementTokens } from './ports.ts'
 export { createRecorder } from './record.ts'
+export { paymentRecount } from './recount.ts'
 export { paymentOperations } from './routes.ts'
 export { createSettlements } from './settle.ts'
 export { createSettlementLanes, paymentRecurring, settlementHandler } from './settlement-lane.ts'
-export { paymentRecount } from './recount.ts'

@@ -25,7 +25,10 @@ export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.inpu
   }
 }
 
-export async function listPaymentLogs(ctx: Ctx, query: z.output<typeof LogQuery>): Promise<Page<z.input<typeof PaymentLog>>> {
+export async function listPaymentLogs(
+  ctx: Ctx,
+  query: z.output<typeof LogQuery>,
+): Promise<Page<z.input<typeof PaymentLog>>> {
   const { limit, cursor, ...filters } = query
   const rows = await listPayments(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.logId)

@@ -5,7 +5,9 @@ import { fail, failBody } from './errors.ts'
 
 /** The tokens of the wallet that a signed authorisation can move on its network, in the owner's order. */
 export function payableTokens(wallet: ReceivingWallet): readonly TokenInfo[] {
-  const tokens = wallet.supportedTokens.flatMap((symbol) => wallet.network.tokens.find((token) => token.symbol === symbol) ?? [])
+  const tokens = wallet.supportedTokens.flatMap(
+    (symbol) => wallet.network.tokens.find((token) => token.symbol === symbol) ?? [],
+  )
   const payable = wallet.network.settlesEip3009 ? tokens.filter((token) => token.eip3009) : []
   if (payable.length === 0) throw fail('chain-not-supported')
   return payable

@@ -1,14 +1,14 @@
-import type { Ctx, Deps, IdempotencyHandle } from '../../platform/ctx.ts'
-import { gather } from '../../platform/db/gather.ts'
-import type { Tx } from '../../platform/db/db.ts'
-import { publishEvents } from '../../platform/events.ts'
-import { addToCounter, limitError, lockCounter, monthOf, planOf } from '../plans/index.ts'
-import { fail } from './errors.ts'
 import { formatAmount } from '@purser/protocol'
+import type { Ctx, Deps } from '../../platform/ctx.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import { gather } from '../../platform/db/gather.ts'
+import { publishEvents } from '../../platform/events.ts'
+import { newId } from '../../platform/ids.ts'
+import { addToCounter, limitError, lockCounter, monthOf, planOf, unlimited } from '../plans/index.ts'
+import { fail } from './errors.ts'
+import { insertReceipts, listGasReserved } from './record-store.ts'
+import { gasOf } from './settlement-call.ts'
 import { addGasReserved, insertPayments, listTakenClaims, lockGasReserved, type NewPayment } from './store.ts'
-
-/** Gas that one settled authorisation is counted with against the day's budget. */
-export const gasPerSettlement = 100_000n
 
 export interface Candidate {
   readonly ctx: Ctx
@@ -27,21 +27,24 @@ export interface RecordLimits {
  * rows, their events, the month's count, the gas budget and the callers' idempotency keys. A credential that was there
  * already is refused as a duplicate by the unique claim, whoever sent it first.
  */
-export function createRecorder(deps: Pick<Deps, "db">, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
+export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
   const record = gather<Candidate, Recorded | Error>({ itemsMax: 128, roundsMax: 2 }, async (candidates) => {
     const outcomes = new Map<Candidate, Recorded | Error>()
     const byTenant = Map.groupBy(candidates, ({ ctx }) => `${ctx.tenant.organisationId}/${ctx.tenant.environment}`)
     await Promise.all(
       [...byTenant.values()].map(async (group) => {
         try {
-          const recorded = await deps.db.tx((tx) => recordGroup(tx, group, limits))
+          const recorded = await recordTenant(deps.db, group, limits)
           group.forEach((candidate, index) => outcomes.set(candidate, recorded[index] ?? 'duplicate'))
         } catch (error) {
-          for (const candidate of group) outcomes.set(candidate, error instanceof Error ? error : new Error(String(error)))
+          for (const candidate of group)
+            outcomes.set(candidate, error instanceof Error ? error : new Error(String(error)))
         }
       }),
     )
-    return candidates.map((candidate) => outcomes.get(candidate) ?? new Error('a payment was neither recorded nor refused'))
+    return candidates.map(
+      (candidate) => outcomes.get(candidate) ?? new Error('a payment was neither recorded nor refused'),
+    )
   })
   return async (candidate) => refuse(candidate, await record(candidate))
 }
@@ -62,6 +65,58 @@ export async function limitReached(ctx: Ctx): Promise<Error> {
   })
 }
 
+/** Chooses the way: a plan without a limit needs no lock before its rows. */
+async function recordTenant(db: Db, group: readonly Candidate[], limits: RecordLimits): Promise<Recorded[]> {
+  const organisationId = group[0]?.ctx.tenant.organisationId
+  if (organisationId === undefined) return []
+  const plan = await planOf(db, organisationId)
+  if (plan.paymentsPerMonth !== unlimited) return db.tx((tx) => recordGroup(tx, group, limits))
+  const keyed = group.some(({ ctx }) => ctx.idempotency !== undefined)
+  return keyed ? db.tx((tx) => recordUnlimited(tx, group, limits)) : recordUnlimited(db, group, limits)
+}
+
+/**
+ * Rows, events, count and gas in one statement. The gas budget is read without holding it: rounds of several processes at
+ * the same instant may go over it together, by no more than what they carry.
+ */
+async function recordUnlimited(db: Db | Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Recorded[]> {
+  const first = group[0]
+  if (first === undefined) return []
+  const { ctx } = first
+  const now = ctx.clock.now()
+  const day = dayOf(now)
+  const reserved = group.some(({ payment }) => payment.settlement !== null)
+    ? await listGasReserved(db, ctx.tenant, day)
+    : new Map<string, bigint>()
+  const left = new Map(
+    group.map(({ payment: { network } }) => [network, limits.gasPerDayMax - (reserved.get(network) ?? 0n)]),
+  )
+  const admitted = admitEach(group, { room: Number.POSITIVE_INFINITY, taken: new Set(), gasLeft: left })
+  const receipts = group
+    .filter((_, index) => admitted[index] === 'recorded')
+    .map(({ payment }) => ({
+      payment,
+      eventId: newId('evt', ctx),
+      eventPayload: receivedPayload(payment),
+      gas: payment.settlement === null ? 0n : gasOf(payment.settlement),
+    }))
+  const count = { month: monthOf(now), day, createdAt: now }
+  const made = receipts.length === 0 ? new Set<string>() : await insertReceipts(db, ctx.tenant, receipts, count)
+  if (db.kind === 'tx') await commitKeys(db, group, made)
+  return verdicts(group, admitted, made)
+}
+
+async function commitKeys(tx: Tx, group: readonly Candidate[], made: ReadonlySet<string>): Promise<void> {
+  for (const { ctx, payment } of group) if (made.has(payment.id)) await ctx.idempotency?.commit(tx, payment.id)
+}
+
+function verdicts(group: readonly Candidate[], admitted: readonly Recorded[], made: ReadonlySet<string>): Recorded[] {
+  return group.map(({ payment }, index) => {
+    const verdict = admitted[index] ?? 'duplicate'
+    return verdict === 'recorded' && !made.has(payment.id) ? 'duplicate' : verdict
+  })
+}
+
 async function recordGroup(tx: Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Recorded[]> {
   const first = group[0]
   if (first === undefined) return []
@@ -74,37 +129,49 @@ async function recordGroup(tx: Tx, group: readonly Candidate[], limits: RecordLi
   const admitted = await admit(tx, group, room, limits)
   const chosen = group.filter((_, index) => admitted[index] === 'recorded')
   if (chosen.length === 0) return admitted
-  const inserted = await insertPayments(tx, ctx.tenant, chosen.map(({ payment }) => payment))
+  const inserted = await insertPayments(
+    tx,
+    ctx.tenant,
+    chosen.map(({ payment }) => payment),
+  )
   const made = chosen.filter(({ payment }) => inserted.has(payment.id))
   if (made.length > 0) {
     await reserveGas(tx, made)
-    await publishEvents(ctx, tx, 'payment.received', made.map(({ payment }) => receivedPayload(payment)))
+    await publishEvents(
+      ctx,
+      tx,
+      'payment.received',
+      made.map(({ payment }) => receivedPayload(payment)),
+    )
     await addToCounter(tx, ctx.tenant, 'payments', month, made.length)
-    for (const candidate of made) await commitKey(tx, candidate.ctx.idempotency, candidate.payment.id)
+    await commitKeys(tx, group, inserted)
   }
-  return group.map((candidate, index) => {
-    const verdict = admitted[index] ?? 'duplicate'
-    return verdict === 'recorded' && !inserted.has(candidate.payment.id) ? 'duplicate' : verdict
-  })
-}
-
-async function commitKey(tx: Tx, handle: IdempotencyHandle | undefined, paymentId: string): Promise<void> {
-  await handle?.commit(tx, paymentId)
+  return verdicts(group, admitted, inserted)
 }
 
 /** Decides, before anything is written, who is a copy, who is over the plan and who is over the gas budget. */
 async function admit(tx: Tx, group: readonly Candidate[], room: number, limits: RecordLimits): Promise<Recorded[]> {
   const claims = group.flatMap(({ payment }) => (payment.claimKey === null ? [] : [payment.claimKey]))
   const taken = new Set(Number.isFinite(room) && claims.length > 0 ? await listTakenClaims(tx, claims) : [])
-  const gasLeft = await gasLeftByNetwork(tx, group, limits)
+  return admitEach(group, { room, taken, gasLeft: await gasLeftByNetwork(tx, group, limits) })
+}
+
+interface Room {
+  readonly room: number
+  readonly taken: Set<string>
+  readonly gasLeft: Map<string, bigint>
+}
+
+function admitEach(group: readonly Candidate[], { room, taken, gasLeft }: Room): Recorded[] {
   let left = room
   return group.map(({ payment }) => {
     if (payment.claimKey !== null && taken.has(payment.claimKey)) return 'duplicate'
     if (left <= 0) return 'plan-limit'
     if (payment.settlement !== null) {
       const gas = gasLeft.get(payment.network) ?? 0n
-      if (gas < gasPerSettlement) return 'gas-budget'
-      gasLeft.set(payment.network, gas - gasPerSettlement)
+      const needed = gasOf(payment.settlement)
+      if (gas < needed) return 'gas-budget'
+      gasLeft.set(payment.network, gas - needed)
     }
     if (payment.claimKey !== null) taken.add(payment.claimKey)
     left -= 1
@@ -112,21 +179,37 @@ async function admit(tx: Tx, group: readonly Candidate[], room: number, limits: 
   })
 }
 
-async function gasLeftByNetwork(tx: Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Map<string, bigint>> {
+async function gasLeftByNetwork(
+  tx: Tx,
+  group: readonly Candidate[],
+  limits: RecordLimits,
+): Promise<Map<string, bigint>> {
   const left = new Map<string, bigint>()
   for (const { ctx, payment } of group) {
     if (payment.settlement === null || left.has(payment.network)) continue
-    left.set(payment.network, limits.gasPerDayMax - (await lockGasReserved(tx, ctx.tenant, payment.network, dayOf(ctx.clock.now()))))
+    left.set(
+      payment.network,
+      limits.gasPerDayMax - (await lockGasReserved(tx, ctx.tenant, payment.network, dayOf(ctx.clock.now()))),
+    )
   }
   return left
 }
 
 async function reserveGas(tx: Tx, made: readonly Candidate[]): Promise<void> {
-  const onChain = Map.groupBy(made.filter(({ payment }) => payment.settlement !== null), ({ payment }) => payment.network)
+  const onChain = Map.groupBy(
+    made.filter(({ payment }) => payment.settlement !== null),
+    ({ payment }) => payment.network,
+  )
   for (const [network, candidates] of onChain) {
     const ctx = candidates[0]?.ctx
     if (ctx === undefined) continue
-    await addGasReserved(tx, ctx.tenant, network, dayOf(ctx.clock.now()), gasPerSettlement * BigInt(candidates.length))
+    await addGasReserved(
+      tx,
+      ctx.tenant,
+      network,
+      dayOf(ctx.clock.now()),
+      candidates.reduce((gas, { payment }) => gas + (payment.settlement === null ? 0n : gasOf(payment.settlement)), 0n),
+    )
   }
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { type Operation, operation } from '../../platform/operation.ts'
 import { chainErrors } from '../../chain/errors.ts'
-import { walletErrors } from '../wallets/index.ts'
+import { type Operation, operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
+import { walletErrors } from '../wallets/index.ts'
 import { challenge } from './challenge.ts'
 import { fail, failBody } from './errors.ts'
 import { getPayment, getPaymentLog, listPaymentLogs, summariseLogs } from './logs.ts'
@@ -20,7 +20,12 @@ const challengeOperation = operation({
   description: 'With count it answers an array of that many challenges, so that a middleware can fetch ahead.',
   input: schema.ChallengeRequest,
   output: z.union([schema.Challenge, z.array(schema.Challenge)]),
-  errors: { ...walletErrors, ...chainErrors, 'chain-not-supported': fail.table['chain-not-supported'], ...amountErrors() },
+  errors: {
+    ...walletErrors,
+    ...chainErrors,
+    'chain-not-supported': fail.table['chain-not-supported'],
+    ...amountErrors(),
+  },
   run: (ctx, { body }) => challenge(ctx, body),
 })
 
@@ -51,7 +56,8 @@ const settleOperation = operation({
   method: 'POST',
   path: '/payments/settle',
   summary: 'Bring a verified payment to the chain, and wait for the outcome.',
-  description: 'Waits some seconds and answers 202 while the outcome is not known; with `Prefer: respond-async` it answers at once.',
+  description:
+    'Waits some seconds and answers 202 while the outcome is not known; with `Prefer: respond-async` it answers at once.',
   input: schema.SettleRequest,
   output: schema.Settlement,
   otherOutputs: { 202: schema.Settling },
@@ -111,7 +117,17 @@ function logOperationsAt(id: string, path: string): Operation[] {
 }
 
 function amountErrors() {
-  return { 'amount-invalid': failBody.table['amount-invalid'], 'amount-below-minimum': failBody.table['amount-below-minimum'] }
+  return {
+    'amount-invalid': failBody.table['amount-invalid'],
+    'amount-below-minimum': failBody.table['amount-below-minimum'],
+  }
 }
 
-export const paymentOperations: readonly Operation[] = [challengeOperation, verifyOperation, settleOperation, getOperation, ...logOperationsAt('payments.logs', '/payments/logs'), ...logOperationsAt('account.paymentLogs', '/account/payment-logs')]
+export const paymentOperations: readonly Operation[] = [
+  challengeOperation,
+  verifyOperation,
+  settleOperation,
+  getOperation,
+  ...logOperationsAt('payments.logs', '/payments/logs'),
+  ...logOperationsAt('account.paymentLogs', '/account/payment-logs'),
+]

@@ -1,16 +1,19 @@
 import { z } from 'zod'
-import { id, type Id } from '../../platform/ids.ts'
+import { type Id, id } from '../../platform/ids.ts'
 import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
 
 const WalletId = z
   .string()
-  .regex(/^(byw|mwt|cad)_[0-7][0-9a-hjkmnp-tv-z]{25}$/, 'must be the identifier of a wallet (byw_, mwt_ or cad_)') as unknown as z.ZodType<
-  Id<'byw'> | Id<'mwt'> | Id<'cad'>,
-  Id<'byw'> | Id<'mwt'> | Id<'cad'>
->
+  .regex(
+    /^(byw|mwt|cad)_[0-7][0-9a-hjkmnp-tv-z]{25}$/,
+    'must be the identifier of a wallet (byw_, mwt_ or cad_)',
+  ) as unknown as z.ZodType<Id<'byw'> | Id<'mwt'> | Id<'cad'>, Id<'byw'> | Id<'mwt'> | Id<'cad'>>
 
 /** Decimal US dollars, as text. How many digits the token takes is checked against the token. */
-const Price = z.string().regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.01"').meta({ example: '0.01' })
+const Price = z
+  .string()
+  .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.01"')
+  .meta({ example: '0.01' })
 
 const Resource = z
   .string()
@@ -21,7 +24,11 @@ export const ChallengeRequest = z
   .strictObject({
     walletId: WalletId,
     resource: Resource.optional(),
-    hostname: z.string().max(253).regex(/^[A-Za-z0-9.-]+(:\d{1,5})?$/, 'must be a host name').optional(),
+    hostname: z
+      .string()
+      .max(253)
+      .regex(/^[A-Za-z0-9.-]+(:\d{1,5})?$/, 'must be a host name')
+      .optional(),
     price: Price,
     description: text(1024).optional(),
     mimeType: text(255).optional(),
@@ -32,13 +39,22 @@ export const ChallengeRequest = z
     ip: z.union([z.ipv4(), z.ipv6()]).optional(),
     count: z.int().min(1).max(100).optional(),
   })
-  .refine((body) => body.resource !== undefined || body.hostname !== undefined, { path: ['resource'], message: 'give resource or hostname' })
-  .refine((body) => body.acceptX402 || body.acceptMPP, { path: ['acceptX402'], message: 'accept at least one protocol' })
+  .refine((body) => body.resource !== undefined || body.hostname !== undefined, {
+    path: ['resource'],
+    message: 'give resource or hostname',
+  })
+  .refine((body) => body.acceptX402 || body.acceptMPP, {
+    path: ['acceptX402'],
+    message: 'accept at least one protocol',
+  })
 export type ChallengeRequest = z.output<typeof ChallengeRequest>
 
 export const Challenge = z.strictObject({
   x402: z.string().nullable().meta({ description: 'Value of the PAYMENT-REQUIRED header (x402 version 2).' }),
-  x402V1: z.record(z.string(), z.unknown()).nullable().meta({ description: 'JSON body of the 402 answer (x402 version 1).' }),
+  x402V1: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .meta({ description: 'JSON body of the 402 answer (x402 version 1).' }),
   mpp: z.string().nullable().meta({ description: 'Value of the WWW-Authenticate header (MPP).' }),
   expiresAt: Instant,
 })
@@ -50,9 +66,15 @@ export const VerifyRequest = z.strictObject({
   currency: z.literal('USD').default('USD'),
   walletId: WalletId,
   resource: Resource.optional(),
-  method: z.string().regex(/^[A-Z]{1,16}$/, 'must be an HTTP method in capitals').optional(),
+  method: z
+    .string()
+    .regex(/^[A-Z]{1,16}$/, 'must be an HTTP method in capitals')
+    .optional(),
   description: text(1024).optional(),
-  network: z.string().regex(/^eip155:\d{1,18}$/, 'must be a CAIP-2 id such as eip155:8453').optional(),
+  network: z
+    .string()
+    .regex(/^eip155:\d{1,18}$/, 'must be a CAIP-2 id such as eip155:8453')
+    .optional(),
 })
 export type VerifyRequest = z.output<typeof VerifyRequest>
 

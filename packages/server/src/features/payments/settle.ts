@@ -63,7 +63,9 @@ export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsy
     await ctx.db.tx((tx) => handle.commit(tx, payment.id))
   }
   if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
-  return settlementReply(isEnded(payment.status) ? payment : await ctx.settlements.outcome(payment.id, respondAsync ? 0 : ctx.settleWaitMs))
+  return settlementReply(
+    isEnded(payment.status) ? payment : await ctx.settlements.outcome(payment.id, respondAsync ? 0 : ctx.settleWaitMs),
+  )
 }
 
 /** The present state of a settlement, for a repeat of a request whose answer was never given. */

@@ -36,7 +36,7 @@ export function settlementCall(payments: readonly SettlementRow[]): SettlementCa
   return { to: multicall3Address, data: encodeAggregate3(calls), gasLimit }
 }
 
-/** Gas that one payment adds to a batch. */
+/** Gas that one payment adds to a batch at most; the day's budget is charged with it. */
 export function gasOf(settlement: StoredAuthorization): bigint {
   return gasOfKind[settlement.signature.kind] + (settlement.deployment === null ? 0n : gasOfDeployment)
 }
@@ -49,7 +49,10 @@ function callsOf(payment: SettlementRow): Call3[] {
     callData: encodeTransferWithAuthorization(authorizationOf(settlement), settlement.signature),
   }
   if (settlement.deployment === null) return [transfer]
-  return [{ target: settlement.deployment.factory, allowFailure: true, callData: settlement.deployment.calldata }, transfer]
+  return [
+    { target: settlement.deployment.factory, allowFailure: true, callData: settlement.deployment.calldata },
+    transfer,
+  ]
 }
 
 export function authorizationOf(settlement: StoredAuthorization): TransferAuthorization {

@@ -1,10 +1,10 @@
 import { type Network, networkByName } from '@purser/protocol'
+import type { LaneHandler, Lanes } from '../../chain/port.ts'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { pause, systemCtx } from '../../platform/work/runner.ts'
-import type { LaneHandler, Lanes } from '../../chain/port.ts'
 import { gasOf, isSettledBy, settlementCall } from './settlement-call.ts'
 import { recordSettled } from './settlement-outcome.ts'
 import { resolveLapsed, resolveUnresolved } from './settlement-resolve.ts'
@@ -49,7 +49,10 @@ export function createSettlementLanes(deps: Deps, lanes: Lanes): SettlementLanes
       try {
         while (await sendBatch(ctx, lanes, network)) if (stopping.signal.aborted) break
       } catch (error) {
-        deps.log.error({ err: error, network: network.name }, 'payments could not be handed to the lane; they stay waiting')
+        deps.log.error(
+          { err: error, network: network.name },
+          'payments could not be handed to the lane; they stay waiting',
+        )
         await pause(1_000, stopping.signal)
       }
       await Promise.race([nudged, pause(pollMs, stopping.signal)])
@@ -89,7 +92,11 @@ async function planBatch(ctx: System, tx: Tx, lanes: Lanes, network: Network): P
   if (payments.length === 0) return false
   const call = settlementCall(payments)
   const transactionId = await lanes.plan(tx, { network, ...call, value: 0n, purpose: settlementPurpose })
-  await assignTransaction(tx, payments.map((payment) => payment.id), transactionId)
+  await assignTransaction(
+    tx,
+    payments.map((payment) => payment.id),
+    transactionId,
+  )
   tx.afterCommit(() => lanes.nudge(network))
   return locked.length > payments.length || locked.length === batchMax
 }
@@ -128,7 +135,10 @@ export function settlementHandler(deps: Deps): LaneHandler {
     },
     async onDisplaced(tx, transaction) {
       const payments = await listInTransaction(tx, transaction.id)
-      await markUnresolved(tx, payments.map((payment) => payment.id))
+      await markUnresolved(
+        tx,
+        payments.map((payment) => payment.id),
+      )
     },
     async onFinal(tx, transaction, receipt) {
       const payments = await listInTransaction(tx, transaction.id)
@@ -162,7 +172,8 @@ export const paymentRecurring: readonly Recurring[] = [resolveOutcomes, endLapse
 async function forEachNetwork(ctx: System, work: (ctx: System, network: Network) => Promise<void>): Promise<void> {
   for (const network of ctx.chains.configured) {
     if (networkByName(network.name)?.settlesEip3009 !== true) continue
-    await work(ctx, network).catch((error: unknown) => ctx.log.warn({ err: error, network: network.name }, 'the chain could not be asked; outcomes stay open'))
+    await work(ctx, network).catch((error: unknown) =>
+      ctx.log.warn({ err: error, network: network.name }, 'the chain could not be asked; outcomes stay open'),
+    )
   }
 }
-

@@ -1,7 +1,7 @@
 import { type Address, type Network, reasonOfRevert } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
-import { isSettledBy, authorizationOf } from './settlement-call.ts'
+import { authorizationOf, isSettledBy } from './settlement-call.ts'
 import { recordEnded, recordSettled } from './settlement-outcome.ts'
 import { listLapsed, listUnresolved, markWaitingAgain, type SettlementRow } from './settlement-store.ts'
 
@@ -23,7 +23,9 @@ async function resolve(ctx: System, network: Network, payment: SettlementRow): P
   const refusal = await refusalNow(ctx, network, payment)
   if (refusal === 'unknown') return
   if (refusal === undefined && payment.settleAttempt < attemptsMax) return markWaitingAgain(ctx.db, payment.id)
-  await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'settlement_failed', refusal ?? 'invalid_exact_evm_transaction_failed'))
+  await ctx.db.tx((tx) =>
+    recordEnded(ctx, tx, payment, 'settlement_failed', refusal ?? 'invalid_exact_evm_transaction_failed'),
+  )
 }
 
 /** Ends what lapsed without being sent, unless somebody else has brought it to the chain. */
@@ -31,7 +33,9 @@ export async function resolveLapsed(ctx: System, network: Network): Promise<void
   const before = instantOf(ctx.clock.now().getTime() - lapseGraceMs)
   for (const payment of await listLapsed(ctx.db, network.name, before, perTurnMax)) {
     if (await recordIfOnChain(ctx, network, payment)) continue
-    await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'voided', 'invalid_exact_evm_payload_authorization_valid_before'))
+    await ctx.db.tx((tx) =>
+      recordEnded(ctx, tx, payment, 'voided', 'invalid_exact_evm_payload_authorization_valid_before'),
+    )
   }
 }
 
@@ -57,12 +61,16 @@ async function recordIfOnChain(ctx: System, network: Network, payment: Settlemen
 async function refusalNow(ctx: System, network: Network, payment: SettlementRow): Promise<string | undefined> {
   const { settlement } = payment
   const authorization = authorizationOf(settlement)
-  if (authorization.validBefore * 1000n <= BigInt(ctx.clock.now().getTime())) return 'invalid_exact_evm_payload_authorization_valid_before'
+  if (authorization.validBefore * 1000n <= BigInt(ctx.clock.now().getTime()))
+    return 'invalid_exact_evm_payload_authorization_valid_before'
   const facts = await ctx.chains.on(network).inspectAuthorization({
     token: payment.asset as Address,
     authorization,
     signature: settlement.signature,
-    deployment: settlement.deployment === null ? undefined : { factory: settlement.deployment.factory, factoryCalldata: settlement.deployment.calldata },
+    deployment:
+      settlement.deployment === null
+        ? undefined
+        : { factory: settlement.deployment.factory, factoryCalldata: settlement.deployment.calldata },
     untrusted: settlement.signature.kind === 'bytes',
   })
   if (facts.nonceUsed) return 'unknown'

@@ -25,6 +25,9 @@ export const SettlementRow = z.object({
 })
 export type SettlementRow = z.output<typeof SettlementRow>
 
+const IdRow = z.object({ id: z.string() })
+const WaitingRow = z.object({ waiting: z.bigint(), oldest: z.date().nullable() })
+
 const columns = sql`id, organisation_id, environment, wallet_id, network, chain, token, decimals, asset, raw_amount, pay_to, payer, settlement,
   settle_attempt, settling_at, created_at, status`
 
@@ -37,37 +40,60 @@ export function markSettling(db: Queryable, paymentIds: readonly PaymentId[], no
 
 /** Takes waiting payments of one network, oldest first; another process that looks at the same moment gets others. */
 export function lockWaiting(tx: Tx, network: string, most: number): Promise<SettlementRow[]> {
-  return tx.many(SettlementRow, sql`
+  return tx.many(
+    SettlementRow,
+    sql`
     select ${columns} from payments
     where network = ${network} and status = 'settling' and chain_transaction_id is null and not unresolved
-    order by settling_at limit ${most} for update skip locked`)
+    order by settling_at limit ${most} for update skip locked`,
+  )
 }
 
 /** How many wait on a network and since when, without locking them. */
 export function countWaiting(db: Queryable, network: string): Promise<{ waiting: bigint; oldest: Date | null }> {
-  return db.one(z.object({ waiting: z.bigint(), oldest: z.date().nullable() }), sql`
+  return db.one(
+    WaitingRow,
+    sql`
     select count(*) as waiting, min(settling_at) as oldest from payments
-    where network = ${network} and status = 'settling' and chain_transaction_id is null and not unresolved`)
+    where network = ${network} and status = 'settling' and chain_transaction_id is null and not unresolved`,
+  )
 }
 
-export async function assignTransaction(tx: Tx, paymentIds: readonly PaymentId[], transactionId: string): Promise<void> {
+export async function assignTransaction(
+  tx: Tx,
+  paymentIds: readonly PaymentId[],
+  transactionId: string,
+): Promise<void> {
   await tx.run(sql`
     update payments set chain_transaction_id = ${transactionId}, settle_attempt = settle_attempt + 1 where id = any(${paymentIds}::text[])`)
 }
 
 export function listInTransaction(tx: Queryable, transactionId: string): Promise<SettlementRow[]> {
-  return tx.many(SettlementRow, sql`select ${columns} from payments where chain_transaction_id = ${transactionId} and status = 'settling' order by id`)
+  return tx.many(
+    SettlementRow,
+    sql`select ${columns} from payments where chain_transaction_id = ${transactionId} and status = 'settling' order by id`,
+  )
 }
 
 export async function markHash(db: Queryable, transactionId: string, txHash: string): Promise<void> {
-  await db.run(sql`update payments set tx_hash = ${txHash} where chain_transaction_id = ${transactionId} and status = 'settling'`)
+  await db.run(
+    sql`update payments set tx_hash = ${txHash} where chain_transaction_id = ${transactionId} and status = 'settling'`,
+  )
 }
 
 /** Answers the ids that moved, so that the event is written once. */
-export async function markSettled(db: Queryable, paymentIds: readonly PaymentId[], txHash: string, settledAt: Date): Promise<ReadonlySet<string>> {
-  const rows = await db.many(z.object({ id: z.string() }), sql`
+export async function markSettled(
+  db: Queryable,
+  paymentIds: readonly PaymentId[],
+  txHash: string,
+  settledAt: Date,
+): Promise<ReadonlySet<string>> {
+  const rows = await db.many(
+    IdRow,
+    sql`
     update payments set status = 'settled', tx_hash = ${txHash}, settled_at = ${settledAt}, unresolved = false, failure_reason = null
-    where id = any(${paymentIds}::text[]) and status in ('verified', 'settling') returning id`)
+    where id = any(${paymentIds}::text[]) and status in ('verified', 'settling') returning id`,
+  )
   return new Set(rows.map((row) => row.id))
 }
 
@@ -81,7 +107,12 @@ export async function markWaitingAgain(db: Queryable, paymentId: PaymentId): Pro
     update payments set unresolved = false, chain_transaction_id = null, tx_hash = null where id = ${paymentId} and status = 'settling' and unresolved`)
 }
 
-export function markEnded(tx: Tx, paymentId: PaymentId, status: 'settlement_failed' | 'voided', reason: string): Promise<number> {
+export function markEnded(
+  tx: Tx,
+  paymentId: PaymentId,
+  status: 'settlement_failed' | 'voided',
+  reason: string,
+): Promise<number> {
   return tx.run(sql`
     update payments set status = ${status}, failure_reason = ${reason}, unresolved = false, tx_hash = null
     where id = ${paymentId} and status in ('verified', 'settling')`)
@@ -89,17 +120,23 @@ export function markEnded(tx: Tx, paymentId: PaymentId, status: 'settlement_fail
 
 /** Payments whose transaction is final without them: the chain must say what became of each. */
 export function listUnresolved(db: Queryable, network: string, most: number): Promise<SettlementRow[]> {
-  return db.many(SettlementRow, sql`
-    select ${columns} from payments where network = ${network} and status = 'settling' and unresolved order by settling_at limit ${most}`)
+  return db.many(
+    SettlementRow,
+    sql`
+    select ${columns} from payments where network = ${network} and status = 'settling' and unresolved order by settling_at limit ${most}`,
+  )
 }
 
 /** Payments never asked to settle, and those asked but not yet sent, whose authorisation has lapsed. */
 export function listLapsed(db: Queryable, network: string, before: Date, most: number): Promise<SettlementRow[]> {
-  return db.many(SettlementRow, sql`
+  return db.many(
+    SettlementRow,
+    sql`
     select ${columns} from payments
     where network = ${network} and valid_before < ${before} and settlement is not null
       and (status = 'verified' or (status = 'settling' and chain_transaction_id is null and not unresolved))
-    order by valid_before limit ${most}`)
+    order by valid_before limit ${most}`,
+  )
 }
 
 export const Outcome = z.object({
@@ -112,6 +149,8 @@ export const Outcome = z.object({
 export type Outcome = z.output<typeof Outcome>
 
 export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): Promise<Outcome[]> {
-  return db.many(Outcome, sql`select id, status, tx_hash, settled_at, failure_reason from payments where id = any(${paymentIds}::text[])`)
+  return db.many(
+    Outcome,
+    sql`select id, status, tx_hash, settled_at, failure_reason from payments where id = any(${paymentIds}::text[])`,
+  )
 }
-

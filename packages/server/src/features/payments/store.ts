@@ -65,6 +65,11 @@ const columns = sql`id, log_id, organisation_id, environment, wallet_id, api_key
   raw_amount, payer, pay_to, settlement, valid_before, resource, route, method, description, status, failure_reason, settle_attempt,
   chain_transaction_id, tx_hash, settled_at, vault_id, session_id, created_at`
 
+const IdRow = z.object({ id: z.string() })
+const ClaimRow = z.object({ claimKey: z.string() })
+const GasRow = z.object({ gasReserved: Amount })
+const CountRow = z.object({ count: z.bigint() })
+
 /** A payment about to be recorded, with its ids made. */
 export interface NewPayment {
   readonly id: PaymentId
@@ -98,9 +103,15 @@ export interface NewPayment {
  * number of copies of one authorisation, sent anywhere at once, one row is made. Rows go in by claim order, so two
  * batches that share claims wait for each other and never lock up.
  */
-export async function insertPayments(tx: Tx, tenant: Tenant, payments: readonly NewPayment[]): Promise<ReadonlySet<string>> {
+export async function insertPayments(
+  tx: Tx,
+  tenant: Tenant,
+  payments: readonly NewPayment[],
+): Promise<ReadonlySet<string>> {
   const rows = payments.map((payment) => ({ ...payment, rawAmount: payment.rawAmount.toString() }))
-  const inserted = await tx.many(z.object({ id: z.string() }), sql`
+  const inserted = await tx.many(
+    IdRow,
+    sql`
     insert into payments (id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key, chain,
       network, token, asset, decimals, raw_amount, payer, pay_to, settlement, valid_before, resource, route, method, description, status,
       settled_at, created_at)
@@ -113,13 +124,14 @@ export async function insertPayments(tx: Tx, tenant: Tenant, payments: readonly 
       description text, status text, "settledAt" timestamptz, "createdAt" timestamptz)
     order by "claimKey"
     on conflict (claim_key) do nothing
-    returning id`)
+    returning id`,
+  )
   return new Set(inserted.map((row) => row.id))
 }
 
 /** Which of these claims are taken, by any organisation. */
 export async function listTakenClaims(db: Queryable, claimKeys: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await db.many(z.object({ claimKey: z.string() }), sql`select claim_key from payments where claim_key = any(${claimKeys}::text[])`)
+  const rows = await db.many(ClaimRow, sql`select claim_key from payments where claim_key = any(${claimKeys}::text[])`)
   return new Set(rows.map((row) => row.claimKey))
 }
 
@@ -128,10 +140,13 @@ export async function lockGasReserved(tx: Tx, tenant: Tenant, network: string, d
   await tx.run(sql`
     insert into settlement_budgets (organisation_id, environment, network, day, gas_reserved)
     values (${tenant.organisationId}, ${tenant.environment}, ${network}, ${day}, 0) on conflict do nothing`)
-  const row = await tx.one(z.object({ gasReserved: Amount }), sql`
+  const row = await tx.one(
+    GasRow,
+    sql`
     select gas_reserved from settlement_budgets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network} and day = ${day}
-    for update`)
+    for update`,
+  )
   return row.gasReserved
 }
 
@@ -142,15 +157,21 @@ export async function addGasReserved(tx: Tx, tenant: Tenant, network: string, da
 }
 
 export function findPayment(db: Queryable, tenant: Tenant, paymentId: PaymentId): Promise<PaymentRow | undefined> {
-  return db.maybeOne(PaymentRow, sql`
+  return db.maybeOne(
+    PaymentRow,
+    sql`
     select ${columns} from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}`)
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}`,
+  )
 }
 
 export function findPaymentByLog(db: Queryable, tenant: Tenant, logId: PaymentLogId): Promise<PaymentRow | undefined> {
-  return db.maybeOne(PaymentRow, sql`
+  return db.maybeOne(
+    PaymentRow,
+    sql`
     select ${columns} from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and log_id = ${logId}`)
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and log_id = ${logId}`,
+  )
 }
 
 /** Log rows, newest first, one more than the limit. */
@@ -160,19 +181,35 @@ export function listPayments(
   filters: LogFilters,
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<PaymentRow[]> {
-  return db.many(PaymentRow, sql`
+  return db.many(
+    PaymentRow,
+    sql`
     select ${columns} from payments where ${matching(tenant, filters)} and (${page.after ?? null}::text is null or log_id < ${page.after ?? null})
-    order by log_id desc limit ${page.limit + 1}`)
+    order by log_id desc limit ${page.limit + 1}`,
+  )
 }
 
-export const RouteTotal = z.object({ route: z.string().nullable(), token: z.string(), decimals: z.number(), totalPayments: z.bigint(), totalRaw: Amount })
+export const RouteTotal = z.object({
+  route: z.string().nullable(),
+  token: z.string(),
+  decimals: z.number(),
+  totalPayments: z.bigint(),
+  totalRaw: Amount,
+})
 
 /** Totals per route and token; payments that failed or lapsed earned nothing and are left out. */
-export function listRouteTotals(db: Queryable, tenant: Tenant, filters: LogFilters): Promise<z.output<typeof RouteTotal>[]> {
-  return db.many(RouteTotal, sql`
+export function listRouteTotals(
+  db: Queryable,
+  tenant: Tenant,
+  filters: LogFilters,
+): Promise<z.output<typeof RouteTotal>[]> {
+  return db.many(
+    RouteTotal,
+    sql`
     select route, token, decimals, count(*) as total_payments, sum(raw_amount) as total_raw from payments
     where ${matching(tenant, filters)} and status in ('verified', 'settling', 'settled')
-    group by route, token, decimals order by total_payments desc, route limit 1000`)
+    group by route, token, decimals order by total_payments desc, route limit 1000`,
+  )
 }
 
 function matching(tenant: Tenant, filters: LogFilters): Sql {
@@ -183,12 +220,13 @@ function matching(tenant: Tenant, filters: LogFilters): Sql {
     and (${from}::timestamptz is null or created_at >= ${from}) and (${to}::timestamptz is null or created_at < ${to})`
 }
 
-
 /** The payments of a month, for rebuilding the counter. */
 export async function countPaymentsBetween(db: Queryable, tenant: Tenant, from: Date, to: Date): Promise<number> {
-  const row = await db.one(z.object({ count: z.bigint() }), sql`
+  const row = await db.one(
+    CountRow,
+    sql`
     select count(*) as count from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${from} and created_at < ${to}`)
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${from} and created_at < ${to}`,
+  )
   return Number(row.count)
 }
-

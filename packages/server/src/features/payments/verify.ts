@@ -1,7 +1,7 @@
 import { formatAmount, type Network, reasonOfRevert, type TokenInfo } from '@purser/protocol'
 import type { z } from 'zod'
-import { instantOf } from '../../platform/clock.ts'
 import type { AuthorizationFacts } from '../../chain/port.ts'
+import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { newId, type PaymentId } from '../../platform/ids.ts'
 import { getPayableWallet, type ReceivingWallet } from '../wallets/index.ts'
@@ -18,17 +18,18 @@ import { findPayment, listTakenClaims, type NewPayment, type PaymentRow, type St
  */
 export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z.input<typeof VerifiedPayment>> {
   const wallet = await getPayableWallet(ctx, request.walletId)
-  if (request.network !== undefined && request.network !== wallet.network.caip2) throw refused('invalid_exact_evm_network_mismatch')
+  if (request.network !== undefined && request.network !== wallet.network.caip2)
+    throw refused('invalid_exact_evm_network_mismatch')
   if (isStub(request.credential)) return recordStub(ctx, request, wallet)
   if (request.protocol === 'mpp') throw refused('unsupported_scheme')
 
   const tokens = payableTokens(wallet)
-  const judged = judgeCredential(ctx, request.credential, tokens, (token) => {
+  const signed = judgeCredential(ctx, request.credential, tokens, (token) => {
     const rawAmount = rawPrice(request.price, token)
     refuseBelowMinimum(ctx, rawAmount, token)
     return { network: wallet.network, token, rawAmount, payTo: wallet.address }
   })
-  refuseUnknownFactory(ctx, judged.verdict)
+  const judged = { ...signed, verdict: await withAccountAsItIs(ctx, wallet.network, signed.verdict) }
   const payment = newPayment(ctx, request, wallet, judged)
   await refuseByChain(ctx, wallet.network, judged, payment)
   await ctx.recordPayment({ ctx, payment })
@@ -44,7 +45,10 @@ export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.inp
 
 function answerOf(
   ctx: Ctx,
-  payment: Pick<PaymentRow, 'id' | 'protocol' | 'rawAmount' | 'decimals' | 'token' | 'payer' | 'settledAt' | 'status'> & { txHash?: string | null },
+  payment: Pick<
+    PaymentRow,
+    'id' | 'protocol' | 'rawAmount' | 'decimals' | 'token' | 'payer' | 'settledAt' | 'status'
+  > & { txHash?: string | null },
 ): z.input<typeof VerifiedPayment> {
   return {
     valid: true,
@@ -60,9 +64,16 @@ function answerOf(
   }
 }
 
-function refuseUnknownFactory(ctx: Ctx, verdict: GoodVerdict): void {
-  const factory = verdict.deployment?.factory.toLowerCase()
-  if (factory !== undefined && !ctx.eip6492Factories.has(factory)) throw refused('eip6492_factory_not_allowed', { payer: verdict.payer })
+/**
+ * An account to come is deployed only by a factory that the operator lists, since its code runs at the settler's cost. One that is
+ * there already needs no deployment, whatever its wrapper names.
+ */
+async function withAccountAsItIs(ctx: Ctx, network: Network, verdict: GoodVerdict): Promise<GoodVerdict> {
+  if (verdict.deployment === undefined) return verdict
+  if ((await ctx.chains.on(network).code(verdict.payer)) !== '0x')
+    return { ...verdict, signatureKind: 'contract', deployment: undefined }
+  if (ctx.eip6492Factories.has(verdict.deployment.factory.toLowerCase())) return verdict
+  throw refused('eip6492_factory_not_allowed', { payer: verdict.payer })
 }
 
 /** Asks the chain what only it knows: whether the nonce is used, whether the money is there, whether the token would take it. */
@@ -80,16 +91,24 @@ async function refuseByChain(ctx: Ctx, network: Network, judged: JudgedCredentia
   })
   const reason = whyNotByChain(facts, verdict)
   if (reason === undefined) return
-  if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0) throw fail('duplicate-payment')
+  if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0)
+    throw fail('duplicate-payment')
   throw refused(reason, { payer: verdict.payer })
 }
 
-/** The protocol's reason for what the chain said, or undefined when it would take the payment. */
-export function whyNotByChain(facts: AuthorizationFacts, verdict: GoodVerdict): Parameters<typeof refused>[0] | undefined {
+/**
+ * The protocol's reason for what the chain said, or undefined when it would take the payment. A signature comes before the
+ * money, as in the reference implementation: where only the chain can judge it, the token's words tell which one was short.
+ */
+export function whyNotByChain(
+  facts: AuthorizationFacts,
+  verdict: GoodVerdict,
+): Parameters<typeof refused>[0] | undefined {
   if (facts.nonceUsed) return 'invalid_exact_evm_nonce_already_used'
-  if (facts.balance < verdict.authorization.value) return 'invalid_exact_evm_insufficient_balance'
+  const isProven = verdict.signatureKind === 'eoa'
+  if (isProven && facts.balance < verdict.authorization.value) return 'invalid_exact_evm_insufficient_balance'
   if (facts.simulation.ok) return undefined
-  const fallback = verdict.signatureKind === 'eoa' ? 'invalid_exact_evm_transaction_simulation_failed' : 'invalid_exact_evm_signature'
+  const fallback = isProven ? 'invalid_exact_evm_transaction_simulation_failed' : 'invalid_exact_evm_signature'
   return reasonOfRevert(facts.simulation.reason ?? '', fallback)
 }
 
@@ -114,7 +133,8 @@ function newPayment(ctx: Ctx, request: VerifyRequest, wallet: ReceivingWallet, j
       validBefore: authorization.validBefore.toString(),
       nonce: authorization.nonce,
       signature: storedSignature(signature),
-      deployment: deployment === undefined ? null : { factory: deployment.factory, calldata: deployment.factoryCalldata },
+      deployment:
+        deployment === undefined ? null : { factory: deployment.factory, calldata: deployment.factoryCalldata },
     },
     validBefore: lapseOf(authorization.validBefore),
     status: 'verified',
@@ -136,7 +156,11 @@ function lapseOf(validBeforeSeconds: bigint): Date {
   return instantOf(Number(ms < latestMs ? ms : latestMs))
 }
 
-async function recordStub(ctx: Ctx, request: VerifyRequest, wallet: ReceivingWallet): Promise<z.input<typeof VerifiedPayment>> {
+async function recordStub(
+  ctx: Ctx,
+  request: VerifyRequest,
+  wallet: ReceivingWallet,
+): Promise<z.input<typeof VerifiedPayment>> {
   if (ctx.tenant.environment !== 'test') throw refused('stub_not_allowed')
   const symbol = wallet.supportedTokens[0]
   const token = wallet.network.tokens.find((known) => known.symbol === symbol)
@@ -146,7 +170,10 @@ async function recordStub(ctx: Ctx, request: VerifyRequest, wallet: ReceivingWal
   const payment: NewPayment = {
     ...common,
     protocolVersion: null,
-    claimKey: request.credential === 'stub_payment_accepted' ? null : `stub:${organisationId}:${environment}:${request.credential}`,
+    claimKey:
+      request.credential === 'stub_payment_accepted'
+        ? null
+        : `stub:${organisationId}:${environment}:${request.credential}`,
     rawAmount: rawPrice(request.price, token),
     payer: null,
     settlement: null,

@@ -6,13 +6,12 @@ import { type Plan, PlanName, plans } from './plans.ts'
 import type { UsageKind } from './quotas.ts'
 
 const Used = z.object({ used: z.bigint() })
+const PlanRow = z.object({ plan: PlanName })
+const KindUsed = Used.extend({ kind: z.string() })
 
 /** The plan that the organisation is on now. */
 export async function planOf(db: Queryable, organisationId: OrganisationId): Promise<Plan> {
-  const row = await db.one(
-    z.object({ plan: PlanName }),
-    sql`select plan from organisations where id = ${organisationId}`,
-  )
+  const row = await db.one(PlanRow, sql`select plan from organisations where id = ${organisationId}`)
   return plans[row.plan]
 }
 
@@ -60,7 +59,7 @@ export async function setCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period
 /** The counters of a month and those that know no month; a kind that never counted is not there. */
 export async function listCounters(db: Queryable, tenant: Tenant, month: string): Promise<ReadonlyMap<string, number>> {
   const rows = await db.many(
-    Used.extend({ kind: z.string() }),
+    KindUsed,
     sql`
     select kind, used from usage_counters
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and period in (${month}, 'all')`,

@@ -149,7 +149,9 @@ export function openDb(options: DbOptions): Db {
     application_name: 'purser',
   }
   const pool = new pg.Pool(config)
-  pool.on('error', (error) => options.log.warn({ err: error }, 'an idle database connection was lost'))
+  pool.on('error', ({ message }) => {
+    if (!pool.ending) options.log.warn({ reason: message }, 'an idle database connection was lost')
+  })
   return {
     kind: 'db',
     ...queryableOn(pool as unknown as pg.ClientBase),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { parseApiKey } from '@purser/protocol'
 import type { Environment } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
@@ -34,7 +34,7 @@ export function createAuthenticate(
     const parsed = parseApiKey(token)
     if (parsed === undefined) throw unauthorized('the key is malformed')
     if (!environments.includes(parsed.environment)) throw unauthorized('wrong environment for this deployment')
-    const identity = await findKey(createHash('sha256').update(token).digest())
+    const identity = await findKey(hash('sha256', token, 'buffer'))
     if (identity === undefined || identity.environment !== parsed.environment) throw unauthorized('the key is unknown or revoked')
     return identity
   }

@@ -1,0 +1,53 @@
+import type { Dev } from './dev.ts'
+
+/** What a newcomer needs after `npm start`: where it is, the key, and a command to try. */
+export function banner(
+  dev: Dev,
+  { portAsked, dataDir }: { readonly portAsked: number; readonly dataDir: string },
+): string {
+  const taken = portAsked !== 0 && dev.server.port !== portAsked
+  const facts = [
+    ['API', dev.baseUrl],
+    ['Docs', `${dev.baseUrl}/docs`],
+    ['API key', dev.apiKey],
+    ['Wallet', `${dev.walletId} (USDC on base-sepolia)`],
+    ['Payer', payerLine(dev, dataDir)],
+    ...Object.entries(dev.chains).map(([name, { chainId, rpcUrl }]) => ['Chain', `${name} (${chainId}) at ${rpcUrl}`]),
+    ['Data', dataDir],
+  ]
+  return [
+    ...(taken ? [`Port ${portAsked} is taken, so this is port ${dev.server.port}.`] : []),
+    'Purser is running.',
+    '',
+    ...facts.map(([name = '', value = '']) => `  ${name.padEnd(9)} ${value}`),
+    '',
+    'Try it:',
+    '',
+    exampleCall(dev),
+    '',
+    'Ctrl-C stops everything; starting again finds the same data.',
+  ].join('\n')
+}
+
+function payerLine({ payer, chains }: Dev, dataDir: string): string {
+  const funds = Object.keys(chains).length === 0 ? 'no chain runs (CHAINS=off)' : 'test money on every chain'
+  return `${payer.address} (${funds}; its key is in ${dataDir}/dev.json)`
+}
+
+/** Verifies a stub payment: what a provider's server asks when a request with a payment arrives. */
+function exampleCall({ baseUrl, apiKey, walletId }: Dev): string {
+  const body = {
+    protocol: 'x402',
+    credential: 'stub_payment_accepted',
+    price: '0.01',
+    walletId,
+    resource: 'https://api.example.com/forecast',
+    method: 'GET',
+  }
+  return [
+    `  curl -s ${baseUrl}/payments/verify \\`,
+    `    -H 'Authorization: Bearer ${apiKey}' \\`,
+    `    -H 'Content-Type: application/json' \\`,
+    `    -d '${JSON.stringify(body)}'`,
+  ].join('\n')
+}

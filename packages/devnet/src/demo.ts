@@ -1,0 +1,51 @@
+import { startProvider } from './demo-provider.ts'
+import { tellStory } from './demo-story.ts'
+import { createNarrator } from './narrator.ts'
+import { sentenceOf } from './start-settings.ts'
+import { stopOnSignals } from './stop-on-signals.ts'
+import { createStops } from './stops.ts'
+import { startTemporaryDev } from './temporary-dev.ts'
+
+process.stdout.on('error', () => undefined) // a closed terminal must not keep us from cleaning up
+
+const { signal } = stopOnSignals(() => print('Stopping …'))
+const stops = createStops()
+const failure = await tell().then(
+  () => undefined,
+  (error: unknown) => sentenceOf(error),
+)
+const leftover = await stops.run().then(
+  () => undefined,
+  (error: unknown) => sentenceOf(error),
+)
+if (failure !== undefined) end(1, `Not true: ${failure}`)
+if (leftover !== undefined) end(1, `The story was true, but stopping failed: ${leftover}`)
+end(0, 'All of it was true.')
+
+async function tell(): Promise<void> {
+  print('Purser, from a request without money to money on a chain:')
+  const step = createNarrator(print, signal)
+  const dev = await step('A fresh Purser starts, with its own database and chains', startFresh)
+  const provider = await step('A provider sells a route with the Purser middleware for Express', async () => {
+    const value = await startProvider(dev)
+    stops.add(value.stop)
+    return { value, says: `GET ${value.url}` }
+  })
+  await tellStory(dev, provider, step)
+}
+
+async function startFresh() {
+  const value = await startTemporaryDev({ signal })
+  stops.add(value.stop)
+  return { value, says: `${value.baseUrl}, ${Object.keys(value.chains).join(', ')}` }
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+function end(exitCode: 0 | 1, text: string): never {
+  const stream = exitCode === 0 ? process.stdout : process.stderr
+  stream.write(`${text}\n`)
+  process.exit(exitCode)
+}

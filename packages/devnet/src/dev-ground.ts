@@ -1,0 +1,50 @@
+import type { Address, NetworkName } from '@purser/protocol'
+import type { DevChain } from './chains.ts'
+import type { DataDir } from './data-dir.ts'
+import type { DevOptions } from './dev.ts'
+import { devNetworks, fundPayer, startDevChain } from './dev-chains.ts'
+import { startPostgres } from './postgres.ts'
+import type { Stops } from './stops.ts'
+
+/** What the service stands on. */
+export type Ground = { readonly databaseUrl: string; readonly chains: readonly DevChain[] }
+
+/** Database and chains at once; the database is stopped last. Waits for all of them, so that a failure leaves none behind. */
+export async function startGround(
+  dataDir: DataDir,
+  options: DevOptions,
+  { stops, payer }: { readonly stops: Stops; readonly payer: Address },
+): Promise<Ground> {
+  const database = startDatabase(dataDir, options)
+  const networks = options.chains ? devNetworks : []
+  const [databaseEnd, ...chainEnds] = await Promise.allSettled([
+    database,
+    ...networks.map((network) => startFunded(dataDir, network, payer)),
+  ] as const)
+  if (databaseEnd.status === 'fulfilled') stops.add(databaseEnd.value.stop)
+  const chains = chainEnds.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))
+  stops.add(() => stopAll(chains))
+  for (const end of [databaseEnd, ...chainEnds]) if (end.status === 'rejected') throw end.reason
+  return { databaseUrl: (await database).url, chains }
+}
+
+async function startDatabase(dataDir: DataDir, { databaseUrl }: DevOptions) {
+  if (databaseUrl !== undefined) return { url: databaseUrl, stop: async () => undefined }
+  return startPostgres({ dataDir: dataDir.postgres })
+}
+
+async function startFunded(dataDir: DataDir, network: NetworkName, payer: Address): Promise<DevChain> {
+  const chain = await startDevChain(dataDir, network)
+  try {
+    await fundPayer(chain, payer)
+    return chain
+  } catch (error) {
+    await chain.stop().catch(() => undefined)
+    throw error
+  }
+}
+
+async function stopAll(chains: readonly DevChain[]): Promise<void> {
+  const ends = await Promise.allSettled(chains.map((chain) => chain.stop()))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+}

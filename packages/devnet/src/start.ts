@@ -1,0 +1,36 @@
+import path from 'node:path'
+import { banner } from './banner.ts'
+import { startDev } from './dev.ts'
+import { readStartSettings, sentenceOf } from './start-settings.ts'
+import { stopOnSignals } from './stop-on-signals.ts'
+
+process.stdout.on('error', () => undefined) // a closed terminal must not keep us from stopping in order
+
+const settings = readStartSettings(process.env)
+if ('fault' in settings) fail(settings.fault)
+
+const { signal } = stopOnSignals(() => say('Stopping … (Ctrl-C again to force)'))
+say('Starting Purser …')
+
+const dev = await startDev({ ...settings, signal }).catch((error: unknown) => {
+  if (signal.aborted) process.exit(0)
+  return fail(`Purser did not start: ${sentenceOf(error)}`)
+})
+say(banner(dev, { portAsked: settings.port, dataDir: path.relative('', dev.dataDir) || '.' }))
+
+const stop = () =>
+  dev.stop().then(
+    () => process.exit(0),
+    (error: unknown) => fail(`Stopping failed: ${sentenceOf(error)}`),
+  )
+if (signal.aborted) await stop()
+signal.addEventListener('abort', stop)
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+function fail(text: string): never {
+  process.stderr.write(`${text}\n`)
+  process.exit(1)
+}

@@ -1,0 +1,20 @@
+import { chmodSync, mkdtempSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { removeDataDir } from './data-dir.ts'
+import { type Dev, type DevOptions, startDev } from './dev.ts'
+
+type TemporaryOptions = Partial<Omit<DevOptions, 'dataDir'>>
+
+/** A service of its own on free ports, with all chains unless told otherwise. stop() leaves nothing of it behind. */
+export async function startTemporaryDev(options: TemporaryOptions = {}): Promise<Dev> {
+  const dataDir = mkdtempSync(path.join(os.tmpdir(), 'purser-dev-'))
+  chmodSync(dataDir, 0o711) // the account that runs PostgreSQL must be able to pass
+  try {
+    const dev = await startDev({ port: 0, chains: true, ...options, dataDir })
+    return { ...dev, stop: () => dev.stop().finally(() => removeDataDir(dataDir)) }
+  } catch (error) {
+    removeDataDir(dataDir)
+    throw error
+  }
+}

@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+
+const script = path.join(import.meta.dirname, '..', 'src', 'demo.ts')
+
+test('the demo finds every step of its story true and ends with 0', async () => {
+  const { exitCode, said } = await runDemo()
+  expect(said).not.toContain('✗')
+  expect(said).toContain('✓ 10. A replay of the signature is refused')
+  expect(said.trimEnd().endsWith('All of it was true.')).toBe(true)
+  expect(exitCode).toBe(0)
+})
+
+test('a step that is not true ends the demo with 1 and names the step', async () => {
+  const { exitCode, said } = await runDemo({ TMPDIR: '/dev/null' })
+  expect(said).toContain('✗ 1.')
+  expect(said).toContain('Not true: step 1')
+  expect(exitCode).toBe(1)
+})
+
+function runDemo(env: Readonly<Record<string, string>> = {}): Promise<{ exitCode: number | null; said: string }> {
+  const child = spawn(process.execPath, [script], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+  }
+  return new Promise((resolve) => child.once('close', (exitCode) => resolve({ exitCode, said })))
+}

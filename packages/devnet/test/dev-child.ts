@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import type { DevRecord } from '../src/dev-file.ts'
+import { commandLine, processesIn } from '../src/processes.ts'
+
+/** `npm start` in a process of its own. */
+export interface DevChild {
+  readonly child: ChildProcess
+  readonly dataDir: string
+  stdout(): string
+  stderr(): string
+  /** Resolves when the text was printed; rejects when the process ended without. */
+  printed(text: string): Promise<void>
+  /** The service is up; answers dev.json. */
+  ready(): Promise<DevRecord>
+  /** Resolves with the exit code, or the signal that killed it. */
+  ended: Promise<number | string>
+  /** Living processes that it started, or that a process before it started on the same data directory. */
+  offspring(): string[]
+}
+
+const script = path.join(import.meta.dirname, '..', 'src', 'start.ts')
+
+/** Runs start.ts on any free port. */
+export function spawnStart(env: Readonly<Record<string, string>> & { readonly DATA_DIR: string }): DevChild {
+  const inherited = { PATH: process.env.PATH ?? '', HOME: os.homedir() }
+  const child = spawn(process.execPath, [script], {
+    env: { ...inherited, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text
+    })
+  }
+  const ended = new Promise<number | string>((resolve) => {
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+  })
+  const printed = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => said.stdout.includes(text) && resolve()
+      child.stdout.on('data', look)
+      look()
+      ended.then((end) => reject(new Error(`start.ts ended (${end}): ${said.stderr}`)))
+    })
+  const dataDir = env.DATA_DIR
+  return {
+    child,
+    dataDir,
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    printed,
+    async ready() {
+      await printed('Ctrl-C stops everything')
+      return readDev(dataDir)
+    },
+    ended,
+    offspring: () => processesOn(dataDir),
+  }
+}
+
+export function readDev(dataDir: string): DevRecord {
+  return JSON.parse(readFileSync(path.join(dataDir, 'dev.json'), 'utf8'))
+}
+
+/** A place for a data directory, in a directory that only its owner may enter or one that others may pass through. */
+export function temporaryDataDir(parent: 'closed' | 'open'): string {
+  const dir = mkdtempSync(path.join(os.tmpdir(), 'purser-start-'))
+  if (parent === 'open') chmodSync(dir, 0o711)
+  return path.join(dir, 'data')
+}
+
+/** Chains carry the data directory in their command line, PostgreSQL has it (or the place it points to) as its own. */
+function processesOn(dataDir: string): string[] {
+  const pointer = path.join(dataDir, 'postgres', 'cluster-location')
+  const cluster = existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : path.join(dataDir, 'postgres', 'cluster')
+  const servers = (processesIn(cluster) ?? []).map((pid) => commandLine(pid))
+  const lines = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => commandLine(Number(pid)))
+  const chains = lines.filter((line) => line?.includes(`${dataDir}/chains/`))
+  return [...servers, ...chains].filter((line) => line !== undefined)
+}

@@ -1,0 +1,104 @@
+import {
+  decodePaymentResponseHeader as decodeForAxios,
+  wrapAxiosWithPayment,
+  x402Client as X402AxiosClient,
+} from '@x402/axios'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import axios from 'axios'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { decodeXPaymentResponse, wrapFetchWithPayment as wrapFetchWithPaymentV1 } from 'x402-fetch'
+
+/** What an agent saw of its call. */
+export interface Call {
+  readonly status: number
+  readonly body: unknown
+  /** The payment header that the official client sent with its last request. */
+  readonly sent: Readonly<Record<string, string>>
+  /** The answer's receipt, read by the official decoder; undefined when there was none. */
+  readonly receipt: unknown
+}
+
+export interface Agent {
+  call(url: string): Promise<Call>
+}
+
+export interface AgentOptions {
+  readonly account: PrivateKeyAccount
+  /** Runs before a request that carries a payment leaves. */
+  readonly beforePaying?: () => Promise<void>
+}
+
+const network = 'eip155:84532'
+
+/** `@x402/fetch`, version 2 of the protocol. */
+export function fetchAgent({ account, beforePaying }: AgentOptions): Agent {
+  const client = new x402Client().register(network, new ExactEvmScheme(account))
+  return agentOf('payment-signature', beforePaying, async (url, listening) => {
+    const response = await wrapFetchWithPayment(listening, client)(url)
+    const receipt = response.headers.get('payment-response')
+    return { response, receipt: receipt === null ? undefined : decodePaymentResponseHeader(receipt) }
+  })
+}
+
+/** `x402-fetch`, version 1 of the protocol. */
+export function fetchV1Agent({ account, beforePaying }: AgentOptions): Agent {
+  return agentOf('x-payment', beforePaying, async (url, listening) => {
+    const response = await wrapFetchWithPaymentV1(listening, account)(url)
+    const receipt = response.headers.get('x-payment-response')
+    return { response, receipt: receipt === null ? undefined : decodeXPaymentResponse(receipt) }
+  })
+}
+
+type Paying = (url: string, listening: typeof fetch) => Promise<{ response: Response; receipt: unknown }>
+
+function agentOf(header: string, beforePaying: AgentOptions['beforePaying'], pay: Paying): Agent {
+  return {
+    async call(url) {
+      let sent: Record<string, string> = {}
+      const listening: typeof fetch = async (input, init) => {
+        const request = new Request(input, init)
+        const payment = request.headers.get(header)
+        if (payment !== null) {
+          sent = { [header]: payment }
+          await beforePaying?.()
+        }
+        return fetch(request)
+      }
+      const { response, receipt } = await pay(url, listening)
+      return { status: response.status, body: await response.json(), sent, receipt }
+    },
+  }
+}
+
+/** `@x402/axios`, version 2 of the protocol. */
+export function axiosAgent({ account, beforePaying }: AgentOptions): Agent {
+  return {
+    async call(url) {
+      let sent: Record<string, string> = {}
+      const plain = axios.create()
+      plain.interceptors.request.use(async (config) => {
+        const payment = config.headers.get('payment-signature')
+        if (typeof payment === 'string') {
+          sent = { 'payment-signature': payment }
+          await beforePaying?.()
+        }
+        return config
+      })
+      const client = new X402AxiosClient().register(network, new ExactEvmScheme(account))
+      const response = await wrapAxiosWithPayment(plain, client)
+        .get<unknown>(url)
+        .catch((error: unknown) => {
+          if (axios.isAxiosError<unknown>(error) && error.response !== undefined) return error.response
+          throw error
+        })
+      const receipt: unknown = response.headers['payment-response']
+      return {
+        status: response.status,
+        body: response.data,
+        sent,
+        receipt: typeof receipt === 'string' ? decodeForAxios(receipt) : undefined,
+      }
+    },
+  }
+}

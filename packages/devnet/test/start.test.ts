@@ -1,0 +1,203 @@
+import { rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { createPurser } from '@purser/sdk'
+import { afterEach, expect, test } from 'vitest'
+import { freshDatabase } from '../../server/test/database.ts'
+import { removeDataDir } from '../src/data-dir.ts'
+import type { DevRecord } from '../src/dev-file.ts'
+import { fundToken, type ReachableChain, tokenBalance } from '../src/faucet.ts'
+import { rpcHex } from '../src/rpc.ts'
+import { readStartSettings } from '../src/start-settings.ts'
+import { type DevChild, spawnStart, temporaryDataDir } from './dev-child.ts'
+
+const cleanUps: (() => Promise<unknown> | unknown)[] = []
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+test('npm start gives a running service, a key that works and funded accounts, and SIGTERM takes all of it away', async () => {
+  const started = start()
+  const dev = await started.ready()
+
+  expect(statSync(path.join(started.dataDir, 'dev.json')).mode & 0o777).toBe(0o600)
+  expect(dev).toMatchObject({
+    baseUrl: expect.stringMatching(/^http:\/\/localhost:\d+$/),
+    organisationId: expect.stringMatching(/^org_/),
+    apiKey: expect.stringMatching(/^svc_test_sk_/),
+    walletId: expect.stringMatching(/^byw_/),
+    payer: {
+      address: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
+      privateKey: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+    },
+  })
+  expect((await fetch(`${dev.baseUrl}/readyz`)).status).toBe(200)
+  expect((await fetch(`${dev.baseUrl}/docs`)).status).toBe(200)
+  expect((await purserOf(dev).organisations.current()).plan).toBe('enterprise')
+  expect(await payAsPrinted(started)).toMatchObject({ valid: true, amount: '0.01' })
+  for (const name of ['base-sepolia', 'eth-sepolia'] as const) {
+    const chain = chainOf(dev, name)
+    expect(Number(await rpcHex(chain.rpcUrl, 'eth_chainId'))).toBe(dev.chains[name]?.chainId)
+    expect(await tokenBalance(chain, 'USDC', dev.payer.address)).toBe(1_000_000_000n)
+  }
+  expect(started.offspring().length).toBeGreaterThanOrEqual(4)
+
+  started.child.kill('SIGTERM')
+  expect(await started.ended).toBe(0)
+  expect(started.offspring()).toEqual([])
+  expect(started.stderr()).toBe('')
+})
+
+test('starting again after kill -9 finds the same organisation, key, wallet, payer, payments and balances', async () => {
+  const dataDir = newDataDir('closed')
+  const first = start({ DATA_DIR: dataDir })
+  const dev = await first.ready()
+  const { paymentId } = await payAsPrinted(first)
+  await fundToken(chainOf(dev, 'base-sepolia'), 'USDC', dev.payer.address, 7n)
+  first.child.kill('SIGKILL')
+  await first.ended
+
+  const second = start({ DATA_DIR: dataDir })
+  const found = await second.ready()
+  const { baseUrl: _, chains: __, ...same } = dev
+  expect(found).toMatchObject(same)
+  expect(await tokenBalance(chainOf(found, 'base-sepolia'), 'USDC', dev.payer.address)).toBe(1_000_000_007n)
+  const logs = await purserOf(found).payments.logs.list().toArray({ limit: 10 })
+  expect(logs.map((log) => log.paymentId)).toEqual([paymentId])
+  await stopped(second)
+})
+
+test('a data directory without dev.json gets a new key of the same organisation, and the wallet stays', async () => {
+  const dataDir = newDataDir()
+  const first = start({ DATA_DIR: dataDir, CHAINS: 'off' })
+  const dev = await first.ready()
+  expect(dev.chains).toEqual({})
+  await stopped(first)
+  rmSync(path.join(dataDir, 'dev.json'))
+
+  const second = start({ DATA_DIR: dataDir, CHAINS: 'off' })
+  const found = await second.ready()
+  expect(found).toMatchObject({ organisationId: dev.organisationId, walletId: dev.walletId })
+  expect(found.apiKey).not.toBe(dev.apiKey)
+  expect(await payAsPrinted(second)).toMatchObject({ valid: true })
+  await stopped(second)
+})
+
+test('a taken port is said, and the next free one used', async () => {
+  const taken = await takePort()
+  const started = start({ PORT: String(taken), CHAINS: 'off' })
+  const dev = await started.ready()
+  expect(started.stdout()).toContain(`Port ${taken} is taken`)
+  expect(Number(new URL(dev.baseUrl).port)).toBeGreaterThan(taken)
+  expect((await fetch(`${dev.baseUrl}/healthz`)).status).toBe(200)
+  await stopped(started)
+})
+
+test('a second start on the same data directory is refused in one sentence and does the first no harm', async () => {
+  const dataDir = newDataDir()
+  const first = start({ DATA_DIR: dataDir, CHAINS: 'off' })
+  const dev = await first.ready()
+  const second = start({ DATA_DIR: dataDir, CHAINS: 'off' })
+  expect(await second.ended).toBe(1)
+  expect(second.stderr()).toMatch(/^Purser did not start: .*data is in use by another running process\. .*\n$/)
+  expect((await fetch(`${dev.baseUrl}/readyz`)).status).toBe(200)
+  await stopped(first)
+})
+
+test('DATABASE_URL is used instead of a PostgreSQL of our own', async () => {
+  const database = await freshDatabase()
+  cleanUps.push(() => database.drop())
+  const started = start({ DATABASE_URL: database.url, CHAINS: 'off' })
+  await started.ready()
+  expect(await payAsPrinted(started)).toMatchObject({ valid: true })
+  expect(started.offspring()).toEqual([])
+  await stopped(started)
+})
+
+test('a start that fails says why in one sentence and leaves nothing running', async () => {
+  const port = await takePort()
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp()
+  const started = start({ DATABASE_URL: `postgres://dev:secret@127.0.0.1:${port}/purser` })
+  expect(await started.ended).toBe(1)
+  expect(started.stderr()).toMatch(/^Purser did not start: [^\n]*ECONNREFUSED[^\n]*\n$/)
+  expect(started.stderr()).not.toContain('secret')
+  expect(started.offspring()).toEqual([])
+})
+
+test('SIGTERM in the middle of a start ends it with 0 and leaves nothing running', async () => {
+  const started = start()
+  await started.printed('Starting Purser')
+  await stopped(started)
+  expect(started.stdout()).not.toContain('Purser is running')
+})
+
+test.each([
+  [{ PORT: 'http' }, 'PORT'],
+  [{ PORT: '65536' }, 'PORT'],
+  [{ CHAINS: 'no' }, 'CHAINS'],
+  [{ DATABASE_URL: 'localhost/purser' }, 'DATABASE_URL'],
+])('a setting that is not usable is named: %j', (env, name) => {
+  expect(readStartSettings(env)).toEqual({ fault: expect.stringContaining(`${name} is not usable`) })
+})
+
+test('without settings it is port 4100, .purser, a database of its own, and chains', () => {
+  const defaults = { port: 4100, dataDir: '.purser', databaseUrl: undefined, chains: true }
+  expect(readStartSettings({})).toEqual(defaults)
+  expect(readStartSettings({ PORT: '', DATA_DIR: '', DATABASE_URL: '', CHAINS: '' })).toEqual(defaults)
+})
+
+function newDataDir(parent: 'closed' | 'open' = 'open'): string {
+  const dataDir = temporaryDataDir(parent)
+  cleanUps.push(() => {
+    removeDataDir(dataDir)
+    rmSync(path.dirname(dataDir), { recursive: true, force: true })
+  })
+  return dataDir
+}
+
+function start(env: Readonly<Record<string, string>> = {}): DevChild {
+  const started = spawnStart({ ...env, DATA_DIR: env.DATA_DIR ?? newDataDir() })
+  cleanUps.push(async () => {
+    started.child.kill('SIGTERM')
+    await started.ended
+  })
+  return started
+}
+
+async function stopped(started: DevChild): Promise<void> {
+  started.child.kill('SIGTERM')
+  expect(await started.ended).toBe(0)
+  expect(started.offspring()).toEqual([])
+}
+
+/** Sends what the printed curl sends. */
+async function payAsPrinted(started: DevChild): Promise<Record<string, unknown>> {
+  const printed = started.stdout()
+  const url = /curl -s (\S+)/.exec(printed)?.[1] ?? ''
+  const headers = [...printed.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']): [string, string] => [
+    name,
+    value,
+  ])
+  const body = /-d '([^']+)'/.exec(printed)?.[1] ?? ''
+  const answer = await fetch(url, { method: 'POST', headers, body })
+  return { ...(await answer.json()) }
+}
+
+/** Listens on a port until the test is over. */
+async function takePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanUps.push(() => new Promise((resolve) => server.close(resolve)))
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+function purserOf({ apiKey, baseUrl }: DevRecord) {
+  return createPurser({ apiKey, baseUrl })
+}
+
+function chainOf({ chains }: DevRecord, network: 'base-sepolia' | 'eth-sepolia'): ReachableChain {
+  const { rpcUrl = '', tokens = {} } = chains[network] ?? {}
+  return { network, rpcUrl, tokens }
+}

@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await aWorld()
+})
+afterAll(() => world.stop())
+
+const path = '/organisations/current/members'
+
+function anEmail(): string {
+  return `${randomBytes(6).toString('hex')}@example.com`
+}
+
+function add(org: Org, body: unknown): Promise<Answer> {
+  return world.call(org.testKey, 'POST', path, body)
+}
+
+async function ownerOf(org: Org): Promise<string> {
+  const members = await world.call(org.testKey, 'GET', path)
+  return String(members.list.find((member) => member.role === 'owner')?.accountId)
+}
+
+test('an unknown e-mail address gets an account and an invited member', async () => {
+  const org = await world.organisation()
+  const email = anEmail()
+  const added = await add(org, { email, role: 'viewer' })
+  expect(added.status).toBe(201)
+  expect(Object.keys(added.body).sort()).toEqual(['accountId', 'createdAt', 'email', 'role', 'status'])
+  expect(added.body).toMatchObject({
+    accountId: expect.stringMatching(/^acc_/),
+    email,
+    role: 'viewer',
+    status: 'invited',
+  })
+})
+
+test('a known account is added by its id or by its address in any letter case, and is one account', async () => {
+  const [org, other, third] = [await world.organisation(), await world.organisation(), await world.organisation()]
+  const accountId = await ownerOf(other)
+  const byId = await add(org, { accountId, role: 'member' })
+  expect(byId.body).toMatchObject({ accountId, role: 'member', status: 'active' })
+  const byEmail = await add(third, { email: String(byId.body.email).toUpperCase(), role: 'admin' })
+  expect(byEmail.body).toMatchObject({ accountId, email: byId.body.email, status: 'active' })
+})
+
+test('a member is not added twice, also in parallel', async () => {
+  const org = await world.organisation()
+  const body = { email: anEmail(), role: 'member' }
+  const answers = await Promise.all(Array.from({ length: 6 }, () => add(org, body)))
+  expect(countByStatus(answers)).toEqual({ 201: 1, 409: 5 })
+  expect(codeOf(await add(org, body))).toBe('already-a-member')
+})
+
+test('an account that does not exist is 404, and a body that names nobody or two is 422', async () => {
+  const org = await world.organisation()
+  const unknown = 'acc_01h455vb4pex5vsknk084sn02q'
+  const missing = await add(org, { accountId: unknown, role: 'member' })
+  expect([missing.status, codeOf(missing)]).toEqual([404, 'account-not-found'])
+  const faulty = [
+    { role: 'member' },
+    { accountId: unknown, email: anEmail(), role: 'member' },
+    { accountId: unknown },
+    { accountId: unknown, role: 'god' },
+    { email: 'nobody', role: 'member' },
+  ]
+  for (const body of faulty) expect((await add(org, body)).status).toBe(422)
+})
+
+test('members are listed from the latest to the first, a page at a time', async () => {
+  const org = await world.organisation()
+  const added: unknown[] = []
+  for (const role of ['member', 'viewer', 'admin'])
+    added.push((await add(org, { email: anEmail(), role })).body.accountId)
+  const first = await world.call(org.testKey, 'GET', `${path}?limit=2`)
+  const next = /^<([^>]+)>; rel="next"$/.exec(first.headers.get('link') ?? '')?.[1]
+  const second = await world.call(org.testKey, 'GET', String(next))
+  expect(second.headers.get('link')).toBeNull()
+  const listed = [...first.list, ...second.list].map((member) => member.accountId)
+  expect(listed).toEqual([...added.reverse(), await ownerOf(org)])
+})
+
+test('cursors that this list did not give are 422, never 500', async () => {
+  const org = await world.organisation()
+  const strange = ['key_01h455vb4pex5vsknk084sn02q', '9999999999999999999'].map((key) =>
+    Buffer.from(key).toString('base64url'),
+  )
+  for (const cursor of [...strange, 'x', '']) {
+    for (const list of [path, '/organisations/current/audit-log']) {
+      expect((await world.call(org.testKey, 'GET', `${list}?cursor=${cursor}`)).status).toBe(422)
+    }
+  }
+})
+
+test('a role is changed by PATCH, and a stranger is 404 to PATCH and DELETE', async () => {
+  const [org, other] = [await world.organisation(), await world.organisation()]
+  const { accountId } = (await add(org, { email: anEmail(), role: 'member' })).body
+  const changed = await world.call(org.testKey, 'PATCH', `${path}/${accountId}`, { role: 'admin' })
+  expect(changed.body).toMatchObject({ accountId, role: 'admin' })
+  for (const stranger of [await ownerOf(other), 'acc_01h455vb4pex5vsknk084sn02q', 'nobody']) {
+    const patched = await world.call(org.testKey, 'PATCH', `${path}/${stranger}`, { role: 'admin' })
+    const deleted = await world.call(org.testKey, 'DELETE', `${path}/${stranger}`)
+    expect([patched.status, codeOf(patched), deleted.status, codeOf(deleted)]).toEqual([
+      404,
+      'member-not-found',
+      404,
+      'member-not-found',
+    ])
+  }
+})
+
+test('a removed member is gone and can be added again', async () => {
+  const org = await world.organisation()
+  const { accountId } = (await add(org, { email: anEmail(), role: 'member' })).body
+  const removed = await world.call(org.testKey, 'DELETE', `${path}/${accountId}`)
+  expect([removed.status, removed.body]).toEqual([204, {}])
+  expect((await world.call(org.testKey, 'DELETE', `${path}/${accountId}`)).status).toBe(404)
+  expect((await add(org, { accountId, role: 'viewer' })).status).toBe(201)
+})
+
+test('the last owner can be neither removed nor demoted', async () => {
+  const org = await world.organisation()
+  const owner = await ownerOf(org)
+  const removed = await world.call(org.testKey, 'DELETE', `${path}/${owner}`)
+  const demoted = await world.call(org.testKey, 'PATCH', `${path}/${owner}`, { role: 'admin' })
+  expect([removed.status, codeOf(removed), demoted.status, codeOf(demoted)]).toEqual([
+    409,
+    'last-owner',
+    409,
+    'last-owner',
+  ])
+  expect((await world.call(org.testKey, 'PATCH', `${path}/${owner}`, { role: 'owner' })).status).toBe(200)
+})
+
+test.each(Array.from({ length: 5 }, (_, round) => round))(
+  'of two owners who leave at the same time one stays (round %i)',
+  async () => {
+    const org = await world.organisation()
+    const first = await ownerOf(org)
+    const second = (await add(org, { email: anEmail(), role: 'owner' })).body.accountId
+    const answers = await Promise.all([
+      world.call(org.testKey, 'DELETE', `${path}/${first}`),
+      world.call(org.testKey, 'PATCH', `${path}/${second}`, { role: 'viewer' }),
+    ])
+    expect(answers.filter((answer) => answer.status === 409).map(codeOf)).toEqual(['last-owner'])
+    const members = await world.call(org.testKey, 'GET', path)
+    expect(members.list.filter((member) => member.role === 'owner')).toHaveLength(1)
+  },
+)

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Answer, aWorld, codeOf, type Org, type World } from '../../../test/world.ts'
+import { sql } from '../../platform/db/db.ts'
+
+let world: World
+let org: Org
+
+beforeAll(async () => {
+  world = await aWorld()
+  org = await world.organisation('pro')
+})
+afterAll(() => world.stop())
+
+function firstKey(answer: Answer): Record<string, unknown> {
+  return z.tuple([z.record(z.string(), z.unknown())]).parse(answer.body.apiKeys)[0]
+}
+
+test('creating an organisation answers it on the hobby plan with one test key that works', async () => {
+  const made = await world.call(org.testKey, 'POST', '/organisations', { name: 'Second', type: 'team' })
+  expect(made.status).toBe(201)
+  expect(made.body).toMatchObject({ name: 'Second', type: 'team', plan: 'hobby' })
+  expect(Object.keys(made.body).sort()).toEqual(['apiKeys', 'createdAt', 'id', 'name', 'plan', 'type'])
+  const key = firstKey(made)
+  expect(key.key).toMatch(/^svc_test_sk_[0-9A-Za-z]{49}$/)
+  expect(key).toMatchObject({ id: expect.stringMatching(/^key_/), environment: 'test' })
+  const current = await world.call(String(key.key), 'GET', '/organisations/current')
+  const { apiKeys: _, ...organisation } = made.body
+  expect(current.body).toEqual(organisation)
+})
+
+test('the account behind the calling key becomes the owner of the organisation that the key makes', async () => {
+  const made = await world.call(org.testKey, 'POST', '/organisations', { name: 'Mine' })
+  expect(made.body.type).toBe('personal')
+  const caller = await world.call(org.testKey, 'GET', '/account')
+  const members = await world.call(String(firstKey(made).key), 'GET', '/organisations/current/members')
+  expect(members.list).toHaveLength(1)
+  expect(members.list[0]).toMatchObject({ accountId: caller.body.id, role: 'owner', status: 'active' })
+  expect(caller.body.organisations).toContainEqual({ id: made.body.id, name: 'Mine', type: 'personal', role: 'owner' })
+})
+
+test('renaming is what PATCH does, and nothing else can be changed by it', async () => {
+  const renamed = await world.call(org.testKey, 'PATCH', '/organisations/current', { name: 'Acme & Söhne' })
+  expect(renamed.status).toBe(200)
+  expect(renamed.body).toMatchObject({ id: org.id, name: 'Acme & Söhne', plan: 'pro' })
+  const plan = await world.call(org.testKey, 'PATCH', '/organisations/current', { name: 'x', plan: 'enterprise' })
+  expect(plan.status).toBe(422)
+  expect(plan.body.errors).toEqual([{ path: '/plan', message: expect.any(String) }])
+  expect((await world.call(org.liveKey, 'GET', '/organisations/current')).body.name).toBe('Acme & Söhne')
+})
+
+test.each([
+  [{}, '/name'],
+  [{ name: '' }, '/name'],
+  [{ name: '   ' }, '/name'],
+  [{ name: 'a\u0000b' }, '/name'],
+  [{ name: 'x'.repeat(201) }, '/name'],
+  [{ name: 'x', type: 'club' }, '/type'],
+  [{ name: 7 }, '/name'],
+])('an organisation of %j is refused with the faulty field named', async (body, path) => {
+  const answer = await world.call(org.testKey, 'POST', '/organisations', body)
+  expect([answer.status, codeOf(answer)]).toEqual([422, 'validation-error'])
+  expect(answer.body.errors).toEqual(expect.arrayContaining([expect.objectContaining({ path })]))
+})
+
+test('repeating a creation with its Idempotency-Key makes one organisation and shows the same key, to that key alone', async () => {
+  const headers = { 'idempotency-key': 'once' }
+  const first = await world.call(org.testKey, 'POST', '/organisations', { name: 'Once' }, headers)
+  const again = await world.call(org.testKey, 'POST', '/organisations', { name: 'Once' }, headers)
+  expect(again.headers.get('idempotency-replayed')).toBe('true')
+  expect(again.body).toEqual(first.body)
+  const other = await world.call(org.testKey, 'POST', '/organisations/current/api-keys', {
+    name: 'b',
+    environment: 'test',
+  })
+  const stolen = await world.call(String(other.body.key), 'POST', '/organisations', { name: 'Once' }, headers)
+  expect([stolen.status, codeOf(stolen)]).toEqual([422, 'idempotency-key-reused'])
+  const rows = await world.database.db.many(
+    z.object({ body: z.instanceof(Uint8Array) }),
+    sql`select body from idempotency_keys where key = 'once'`,
+  )
+  expect(Buffer.from(rows[0]?.body ?? []).toString('latin1')).not.toContain('svc_test_sk_')
+})
+
+test('the account names who made the key: id, e-mail address, name and organisations', async () => {
+  const account = await world.call(org.liveKey, 'GET', '/account')
+  expect(account.status).toBe(200)
+  expect(Object.keys(account.body).sort()).toEqual(['email', 'id', 'name', 'organisations'])
+  expect(account.body).toMatchObject({
+    id: expect.stringMatching(/^acc_/),
+    email: expect.stringContaining('@'),
+    name: null,
+  })
+  expect(account.body.organisations).toContainEqual(expect.objectContaining({ id: org.id, role: 'owner' }))
+})

@@ -1,0 +1,247 @@
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
+import { sql } from '../../platform/db/db.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await aWorld()
+})
+afterAll(() => world.stop())
+
+const path = '/wallet-infra/byo-wallets'
+const checksummed = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+
+function anAddress(): string {
+  return privateKeyToAddress(generatePrivateKey())
+}
+
+function register(org: Org, changes: Record<string, unknown> = {}, key = org.testKey): Promise<Answer> {
+  return world.call(key, 'POST', path, { address: anAddress(), chain: 'base', supportedTokens: ['USDC'], ...changes })
+}
+
+test('registering answers the document’s record, pending screening, under the chain name that was sent', async () => {
+  const org = await world.organisation()
+  const address = anAddress()
+  const made = await register(org, { address, name: 'Till', metadata: { shop: 7, tags: ['a'] } })
+  expect(made.status).toBe(201)
+  expect(made.body).toEqual({
+    id: expect.stringMatching(/^byw_[0-9a-z]{26}$/),
+    address,
+    chain: 'base',
+    name: 'Till',
+    isActive: true,
+    amlStatus: 'pending',
+    supportedTokens: ['USDC'],
+    createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+  })
+  expect((await world.call(org.testKey, 'GET', `${path}/${made.body.id}`)).body).toEqual(made.body)
+  const row = await world.database.db.one(
+    z.object({ network: z.string(), metadata: z.unknown() }),
+    sql`select network, metadata from byo_wallets where id = ${made.body.id}`,
+  )
+  expect(row).toEqual({ network: 'base-sepolia', metadata: { shop: 7, tags: ['a'] } })
+})
+
+test('a wallet without a name has the name null', async () => {
+  const org = await world.organisation()
+  expect((await register(org)).body.name).toBeNull()
+})
+
+test.each([
+  ['lower case', checksummed.toLowerCase()],
+  ['upper case', `0x${checksummed.slice(2).toUpperCase()}`],
+  ['a correct checksum', checksummed],
+])('an address in %s is taken and answered with its checksum', async (_case, address) => {
+  const org = await world.organisation()
+  expect((await register(org, { address })).body.address).toBe(checksummed)
+})
+
+test.each([
+  ['a wrong checksum', checksummed.replace('5aA', '5Aa')],
+  ['too few digits', checksummed.slice(0, -1)],
+  ['too many digits', `${checksummed}0`],
+  ['no 0x', checksummed.slice(2)],
+  ['a letter that is no digit', checksummed.replace('5a', '5g')],
+  ['the zero address', `0x${'0'.repeat(40)}`],
+  ['nothing', ''],
+])('an address with %s is 422 address-format-invalid', async (_fault, address) => {
+  const org = await world.organisation()
+  const refused = await register(org, { address })
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'address-format-invalid'])
+  expect(refused.body.errors).toEqual([{ path: '/address', message: expect.any(String) }])
+})
+
+test.each([
+  [{ chain: 'solana' }, '/chain'],
+  [{ chain: 'polygon-amoy' }, '/chain'],
+  [{ supportedTokens: [] }, '/supportedTokens'],
+  [{ supportedTokens: 'USDC' }, '/supportedTokens'],
+  [{ supportedTokens: ['USDC', 'USDC'] }, '/supportedTokens'],
+  [{ supportedTokens: [null] }, '/supportedTokens/0'],
+  [{ name: 5 }, '/name'],
+  [{ name: 'a\u0000' }, '/name'],
+  [{ metadata: 'x' }, '/metadata'],
+  [{ isActive: true }, '/isActive'],
+  [{ address: 5 }, '/address'],
+])('a registration with %j is 422 with the faulty field named', async (changes, fault) => {
+  const org = await world.organisation()
+  const refused = await register(org, changes)
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'validation-error'])
+  expect(refused.body.errors).toEqual(expect.arrayContaining([expect.objectContaining({ path: fault })]))
+})
+
+test('every fault of a registration is named at once', async () => {
+  const org = await world.organisation()
+  const refused = await world.call(org.testKey, 'POST', path, { address: 'x', chain: 'y', extra: 1 })
+  expect(codeOf(refused)).toBe('validation-error')
+  const paths = z.array(z.object({ path: z.string() })).parse(refused.body.errors)
+  expect(paths.map((fault) => fault.path).sort()).toEqual(['/address', '/chain', '/extra', '/supportedTokens'])
+})
+
+test('a token that the chain does not have is 422 token-not-supported and names which', async () => {
+  const org = await world.organisation()
+  const refused = await register(org, { chain: 'base', supportedTokens: ['USDC', 'DOGE', 'usdc'] })
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'token-not-supported'])
+  const faults = z.array(z.object({ path: z.string() })).parse(refused.body.errors)
+  expect(faults.map((fault) => fault.path)).toEqual(['/supportedTokens/1', '/supportedTokens/2'])
+})
+
+test('a live key on a test chain is 422 chain-not-available, and on a mainnet chain it is that chain', async () => {
+  const org = await world.organisation()
+  for (const chain of ['base-sepolia', 'eth-sepolia', 'tempo-moderato']) {
+    const refused = await register(org, { chain, supportedTokens: ['USDC'] }, org.liveKey)
+    expect([refused.status, codeOf(refused)]).toEqual([422, 'chain-not-available'])
+  }
+  const made = await register(org, { chain: 'ethereum', supportedTokens: ['USDC', 'USDT'] }, org.liveKey)
+  expect(made.status).toBe(201)
+})
+
+test('one address is registered once per resolved network, whatever its letter case and the chain’s name', async () => {
+  const org = await world.organisation()
+  const address = anAddress()
+  expect((await register(org, { address, chain: 'base' })).status).toBe(201)
+  for (const changes of [
+    { address, chain: 'base' },
+    { address: address.toLowerCase(), chain: 'base' },
+    { address, chain: 'base-sepolia' },
+  ]) {
+    const refused = await register(org, changes)
+    expect([refused.status, codeOf(refused)]).toEqual([409, 'wallet-already-registered'])
+  }
+  expect((await register(org, { address, chain: 'ethereum' })).status).toBe(201)
+  expect((await register(org, { address }, org.liveKey)).status).toBe(201)
+  expect((await register(await world.organisation(), { address })).status).toBe(201)
+})
+
+test('the same address twice in parallel is one 201 and one 409', async () => {
+  const org = await world.organisation('pro')
+  for (let round = 0; round < 5; round++) {
+    const address = anAddress()
+    const answers = await Promise.all([register(org, { address }), register(org, { address })])
+    expect(countByStatus(answers)).toEqual({ 201: 1, 409: 1 })
+  }
+  expect((await world.call(org.testKey, 'GET', path)).list).toHaveLength(5)
+})
+
+test('the database itself refuses a second registration of an address', async () => {
+  const org = await world.organisation()
+  const { id } = (await register(org)).body
+  const copy = sql`
+    insert into byo_wallets select 'byw_copy', organisation_id, environment, address, 'base', network, name, supported_tokens, metadata,
+      aml_status, created_at, null from byo_wallets where id = ${id}`
+  await expect(world.database.db.run(copy)).rejects.toMatchObject({ constraint: 'byo_wallets_address' })
+})
+
+test('twenty parallel registrations at a quota of five are exactly five wallets', async () => {
+  const org = await world.organisation('pro')
+  const second = await world.another()
+  const headers = { authorization: `Bearer ${org.testKey}`, 'content-type': 'application/json' }
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => {
+      const body = JSON.stringify({ address: anAddress(), chain: 'base', supportedTokens: ['USDC'] })
+      return fetch((n % 2 === 0 ? world.base : second.base) + path, { method: 'POST', headers, body })
+    }),
+  )
+  expect(countByStatus(answers)).toEqual({ 201: 5, 429: 15 })
+  expect((await world.call(org.testKey, 'GET', path)).list).toHaveLength(5)
+  const usage = await world.call(org.testKey, 'GET', '/billing/usage')
+  expect(usage.body.byoWallets).toEqual({ used: 5, limit: 5 })
+})
+
+test('over the plan the answer is the document’s limit error, and deleting makes room again', async () => {
+  const org = await world.organisation('hobby')
+  const first = await register(org)
+  const refused = await register(org)
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('content-type')).toContain('application/problem+json')
+  expect(refused.body).toEqual({
+    type: 'http://purser.test/problems/byo-wallet-limit-reached',
+    title: 'Plan Limit Reached',
+    status: 429,
+    detail: expect.any(String),
+    limit: 1,
+    current: 1,
+    upgradeUrl: 'http://dashboard.test/settings/billing',
+    requestId: refused.headers.get('x-request-id'),
+  })
+  const same = await register(org, { address: first.body.address })
+  expect(same.status).toBe(409)
+  expect((await world.call(org.testKey, 'DELETE', `${path}/${first.body.id}`)).status).toBe(204)
+  expect((await register(org, { address: first.body.address })).status).toBe(201)
+})
+
+test('a deleted wallet is gone: 404 to GET and to a second DELETE, in no list, and counted once', async () => {
+  const org = await world.organisation('pro')
+  const { id } = (await register(org)).body
+  const deletions = await Promise.all([1, 2, 3].map(() => world.call(org.testKey, 'DELETE', `${path}/${id}`)))
+  expect(countByStatus(deletions)).toEqual({ 204: 1, 404: 2 })
+  const missing = await world.call(org.testKey, 'GET', `${path}/${id}`)
+  expect([missing.status, codeOf(missing)]).toEqual([404, 'wallet-not-found'])
+  expect((await world.call(org.testKey, 'GET', path)).list).toEqual([])
+  expect((await world.call(org.testKey, 'GET', '/billing/usage')).body.byoWallets).toEqual({ used: 0, limit: 5 })
+})
+
+test('another organisation’s or environment’s wallet answers like one that never existed', async () => {
+  const [org, other] = [await world.organisation(), await world.organisation()]
+  const { id } = (await register(org)).body
+  const say = ({ status, body: { requestId: _, ...record } }: Answer) => ({ status, record })
+  for (const method of ['GET', 'DELETE']) {
+    const never = say(await world.call(org.testKey, method, `${path}/byw_01h455vb4pex5vsknk084sn02q`))
+    expect(never.status).toBe(404)
+    expect(say(await world.call(other.testKey, method, `${path}/${id}`))).toEqual(never)
+    expect(say(await world.call(org.liveKey, method, `${path}/${id}`))).toEqual(never)
+    expect(say(await world.call(org.testKey, method, `${path}/mwt_01h455vb4pex5vsknk084sn02q`))).toEqual(never)
+  }
+  expect((await world.call(other.testKey, 'GET', path)).list).toEqual([])
+  expect((await world.call(org.liveKey, 'GET', path)).list).toEqual([])
+  expect((await world.call(org.testKey, 'GET', `${path}/${id}`)).status).toBe(200)
+})
+
+test('wallets are listed newest first, a page at a time', async () => {
+  const org = await world.organisation()
+  for (let n = 0; n < 3; n++) await register(org)
+  const all = (await world.call(org.testKey, 'GET', path)).list.map((wallet) => wallet.id)
+  expect(all).toEqual([...all].sort().reverse())
+  const first = await world.call(org.testKey, 'GET', `${path}?limit=2`)
+  const next = /^<([^>]+)>/.exec(first.headers.get('link') ?? '')?.[1]
+  const second = await world.call(org.testKey, 'GET', String(next))
+  expect([...first.list, ...second.list].map((wallet) => wallet.id)).toEqual(all)
+  expect(second.headers.get('link')).toBeNull()
+  for (const query of ['limit=0', 'limit=501', 'limit=x', 'cursor=x', 'sort=up']) {
+    expect((await world.call(org.testKey, 'GET', `${path}?${query}`)).status).toBe(422)
+  }
+})
+
+test('an Idempotency-Key makes one wallet, and its place in the plan is taken once', async () => {
+  const org = await world.organisation('pro')
+  const body = { address: anAddress(), chain: 'base', supportedTokens: ['USDC'] }
+  const send = () => world.call(org.testKey, 'POST', path, body, { 'idempotency-key': 'w1' })
+  const first = await send()
+  const again = await send()
+  expect([first.status, again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 201, 'true'])
+  expect(again.body).toEqual(first.body)
+  expect((await world.call(org.testKey, 'GET', '/billing/usage')).body.byoWallets).toEqual({ used: 1, limit: 5 })
+})

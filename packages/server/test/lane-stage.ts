@@ -1,0 +1,168 @@
+import { type DevChain, fundNative } from '@purser/devnet'
+import { type Address, type Network, networkByName } from '@purser/protocol'
+import { z } from 'zod'
+import { createChains } from '../src/chain/chain.ts'
+import { type LaneParts, passLane, resumeLane } from '../src/chain/lane.ts'
+import { createLanes } from '../src/chain/lanes.ts'
+import type { ChainTransactionId, LaneHandler, Lanes, LaneTransaction, Signer } from '../src/chain/port.ts'
+import { createSignatures } from '../src/chain/recover.ts'
+import { createSigner } from '../src/custody/signer.ts'
+import { type Clock, systemClock } from '../src/platform/clock.ts'
+import { type Db, sql, type Tx } from '../src/platform/db/db.ts'
+import { createLog } from '../src/platform/log.ts'
+import { createMetrics } from '../src/platform/metrics.ts'
+import { createOutbound, type Outbound } from '../src/platform/outbound.ts'
+import { systemRandom } from '../src/platform/random.ts'
+
+export const purpose = 'stage.pay'
+const passesMax = 400
+
+export interface StageOptions {
+  readonly db: Db
+  readonly dev: DevChain
+  /** Other addresses of the node than its own, such as a fault proxy's. */
+  readonly rpcUrls?: readonly string[]
+  readonly confirmationDepth?: number
+  readonly clock?: Clock
+  readonly funded?: boolean
+  readonly rpcTimeoutMs?: number
+}
+
+/** One sender with its lane on a local chain; each planned transaction pays 1 wei to an account of its own, so doubles show. */
+export async function aLane(options: StageOptions) {
+  const known = networkByName(options.dev.network)
+  if (known === undefined) throw new Error('no such network')
+  const network: Network = { ...known, confirmationDepth: options.confirmationDepth ?? 1 }
+  const outbound = createOutbound()
+  const chains = createChains({
+    outbound,
+    clock: systemClock,
+    networks: [network],
+    rpcUrls: { [network.name]: options.rpcUrls ?? [options.dev.rpcUrl] },
+    rpcTimeoutMs: options.rpcTimeoutMs ?? 4_000,
+  })
+  const signer = await aSigner()
+  if (options.funded !== false) await fundNative(options.dev, signer.address, 10n ** 20n)
+  const clock = options.clock ?? systemClock
+  const deps = {
+    db: options.db,
+    clock,
+    random: systemRandom,
+    log: createLog({ level: 'silent' }),
+    metrics: createMetrics(),
+  }
+  const lanes = createLanes({ deps, chains, signer })
+  const handler = await recordingHandler(options.db)
+  const parts: LaneParts = {
+    deps,
+    chain: chains.on(network),
+    signer,
+    handlers: new Map([[purpose, handler]]),
+    usedSince: new Map(),
+  }
+  const lane = { network: network.name, sender: signer.address }
+  return { network, outbound, chains, signer, deps, lanes, handler, parts, lane, dev: options.dev, db: options.db }
+}
+
+export type Stage = Awaited<ReturnType<typeof aLane>>
+
+export async function aSigner(): Promise<Signer> {
+  const privateKey = systemRandom.bytes(32)
+  return createSigner(async () => Uint8Array.from(privateKey), await createSignatures())
+}
+
+export interface Payment {
+  readonly id: ChainTransactionId
+  readonly to: Address
+}
+
+export async function planPayment(stage: Pick<Stage, 'lanes' | 'network' | 'db'>): Promise<Payment> {
+  const to: Address = `0x${Buffer.from(systemRandom.bytes(20)).toString('hex')}`
+  await stage.lanes.prepare(stage.network)
+  const id = await stage.db.tx((tx) => planWith(stage.lanes, stage.network, to)(tx))
+  return { id, to }
+}
+
+export function planWith(lanes: Lanes, network: Network, to: Address) {
+  return (tx: Tx) => lanes.plan(tx, { network, to, data: '0x', value: 1n, gasLimit: 30_000n, purpose })
+}
+
+/** What a fresh process does: resumes the lane, then passes over it until it is empty, or `until` says so. */
+export async function runLane(
+  stage: Pick<Stage, 'parts' | 'lane'>,
+  until: () => Promise<boolean> = async () => false,
+): Promise<void> {
+  await resumeLane(stage.parts, stage.lane)
+  for (let pass = 0; pass < passesMax; pass++) {
+    if ((await passLane(stage.parts, stage.lane)) === 0 || (await until())) return
+  }
+  throw new Error('the lane did not come to rest')
+}
+
+/** Effects of handlers are rows written in the lane's own transactions, so that a repeated one would be seen. */
+async function recordingHandler(db: Db): Promise<LaneHandler> {
+  await db.run(sql`create table if not exists effects (number bigserial, transaction_id text, step text, hash text)`)
+  const record = (step: string) => async (tx: Tx, transaction: LaneTransaction) => {
+    await tx.run(
+      sql`insert into effects (transaction_id, step, hash) values (${transaction.id}, ${step}, ${transaction.hash})`,
+    )
+  }
+  return {
+    purpose,
+    onSent: record('sent'),
+    onMined: record('mined'),
+    onDisplaced: record('displaced'),
+    onFinal: record('final'),
+  }
+}
+
+export async function effectsOf(db: Db, id: ChainTransactionId): Promise<string[]> {
+  const rows = await db.many(
+    z.object({ step: z.string() }),
+    sql`select step from effects where transaction_id = ${id} order by number`,
+  )
+  return rows.map(({ step }) => step)
+}
+
+export async function statusOf(db: Db, id: ChainTransactionId): Promise<string> {
+  return (await db.one(z.object({ status: z.string() }), sql`select status from chain_transactions where id = ${id}`))
+    .status
+}
+
+export async function attemptsOf(db: Db, id: ChainTransactionId) {
+  const Attempt = z.object({ hash: z.string(), maxFee: z.string(), priorityFee: z.string() })
+  return db.many(
+    Attempt,
+    sql`select hash, max_fee, priority_fee from transaction_attempts where transaction_id = ${id} order by sequence`,
+  )
+}
+
+/** What the account holds, in wei, as the chain itself says. */
+export async function weiOf(stage: Pick<Stage, 'outbound' | 'dev'>, account: Address): Promise<bigint> {
+  return BigInt(String(await rpc(stage.outbound, stage.dev.rpcUrl, 'eth_getBalance', [account, 'latest'])))
+}
+
+export async function rpc(
+  outbound: Outbound,
+  url: string,
+  method: string,
+  params: readonly unknown[] = [],
+): Promise<unknown> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  const answer = z
+    .object({ result: z.unknown(), error: z.unknown().optional() })
+    .parse(await outbound.postJson(url, body, { timeoutMs: 10_000, bytesMax: 1_000_000 }))
+  if (answer.error !== undefined) throw new Error(`${method}: ${JSON.stringify(answer.error)}`)
+  return answer.result
+}
+
+/** A clock that stands still until told. */
+export function aStillClock(): Clock & { forward(ms: number): void } {
+  let now = Date.now()
+  return {
+    now: () => new Date(now),
+    forward(ms) {
+      now += ms
+    },
+  }
+}
