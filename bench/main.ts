@@ -18,7 +18,7 @@ if (wanted !== 'verify' && wanted !== 'settle') {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => closing.all().finally(() => process.exit(130)))
+  process.on(signal, () => closing.all().finally(() => process.exit(130)))
 }
 
 const runMsMax = 300_000

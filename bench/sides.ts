@@ -38,7 +38,7 @@ export async function startOfficial(ground: Ground, rpcUrl = ground.chain.rpcUrl
   return {
     name: 'official',
     child,
-    port: Number(child.ready('port')),
+    port: portIn(child.ready('port')),
     settler,
     watched: [{ name: 'service', pid: child.pid }],
     verifyRequest: (payment) => facilitatorRequest('/verify', ground.bill, payment),
@@ -94,7 +94,7 @@ export async function startPurser(ground: Ground, home: Home, rpcUrl = ground.ch
     BENCH_SEED: home.apiKey === undefined ? 'yes' : 'no',
   })
   home.apiKey ??= child.ready('apiKey')
-  const port = Number(child.ready('port'))
+  const port = portIn(child.ready('port'))
   const headers = { authorization: `Bearer ${home.apiKey}` }
   const settler = addressIn(child.ready('settler'))
   await fundNative(ground.chain, settler, settlerFunds)
@@ -139,6 +139,12 @@ async function registerWallet(
   if (typeof id !== 'string')
     throw new Error(`the wallet was not registered: ${answers[0]?.status} ${answers[0]?.body}`)
   return id
+}
+
+function portIn(text: string): number {
+  const port = Number(text)
+  if (!Number.isInteger(port) || port < 1) throw new Error(`a child serves on no port: ${text}`)
+  return port
 }
 
 function addressIn(text: string): `0x${string}` {

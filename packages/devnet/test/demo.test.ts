@@ -1,15 +1,22 @@
 import { spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 
 const script = path.join(import.meta.dirname, '..', 'src', 'demo.ts')
 
-test('the demo finds every step of its story true and ends with 0', async () => {
-  const { exitCode, said } = await runDemo()
+const temporary = mkdtempSync(path.join(os.tmpdir(), 'purser-demo-'))
+chmodSync(temporary, 0o711)
+afterAll(() => rmSync(temporary, { recursive: true, force: true }))
+
+test('the demo finds every step of its story true, ends with 0 and leaves no file behind', async () => {
+  const { exitCode, said } = await runDemo({ TMPDIR: temporary })
   expect(said).not.toContain('✗')
   expect(said).toContain('✓ 10. A replay of the signature is refused')
   expect(said.trimEnd().endsWith('All of it was true.')).toBe(true)
   expect(exitCode).toBe(0)
+  expect(readdirSync(temporary)).toEqual([])
 })
 
 test('a step that is not true ends the demo with 1 and names the step', async () => {
@@ -19,7 +26,7 @@ test('a step that is not true ends the demo with 1 and names the step', async ()
   expect(exitCode).toBe(1)
 })
 
-function runDemo(env: Readonly<Record<string, string>> = {}): Promise<{ exitCode: number | null; said: string }> {
+function runDemo(env: Readonly<Record<string, string>>): Promise<{ exitCode: number | null; said: string }> {
   const child = spawn(process.execPath, [script], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -69,14 +69,14 @@ test('starting again after kill -9 finds the same organisation, key, wallet, pay
 })
 
 test('a data directory without dev.json gets a new key of the same organisation, and the wallet stays', async () => {
-  const dataDir = newDataDir()
-  const first = start({ DATA_DIR: dataDir, CHAINS: 'off' })
+  const env = await lightEnv()
+  const first = start(env)
   const dev = await first.ready()
   expect(dev.chains).toEqual({})
   await stopped(first)
-  rmSync(path.join(dataDir, 'dev.json'))
+  rmSync(path.join(env.DATA_DIR, 'dev.json'))
 
-  const second = start({ DATA_DIR: dataDir, CHAINS: 'off' })
+  const second = start(env)
   const found = await second.ready()
   expect(found).toMatchObject({ organisationId: dev.organisationId, walletId: dev.walletId })
   expect(found.apiKey).not.toBe(dev.apiKey)
@@ -86,7 +86,7 @@ test('a data directory without dev.json gets a new key of the same organisation,
 
 test('a taken port is said, and the next free one used', async () => {
   const taken = await takePort()
-  const started = start({ PORT: String(taken), CHAINS: 'off' })
+  const started = start({ ...(await lightEnv()), PORT: String(taken) })
   const dev = await started.ready()
   expect(started.stdout()).toContain(`Port ${taken} is taken`)
   expect(Number(new URL(dev.baseUrl).port)).toBeGreaterThan(taken)
@@ -95,10 +95,10 @@ test('a taken port is said, and the next free one used', async () => {
 })
 
 test('a second start on the same data directory is refused in one sentence and does the first no harm', async () => {
-  const dataDir = newDataDir()
-  const first = start({ DATA_DIR: dataDir, CHAINS: 'off' })
+  const env = await lightEnv()
+  const first = start(env)
   const dev = await first.ready()
-  const second = start({ DATA_DIR: dataDir, CHAINS: 'off' })
+  const second = start(env)
   expect(await second.ended).toBe(1)
   expect(second.stderr()).toMatch(/^Purser did not start: .*data is in use by another running process\. .*\n$/)
   expect((await fetch(`${dev.baseUrl}/readyz`)).status).toBe(200)
@@ -106,9 +106,7 @@ test('a second start on the same data directory is refused in one sentence and d
 })
 
 test('DATABASE_URL is used instead of a PostgreSQL of our own', async () => {
-  const database = await freshDatabase()
-  cleanUps.push(() => database.drop())
-  const started = start({ DATABASE_URL: database.url, CHAINS: 'off' })
+  const started = start(await lightEnv())
   await started.ready()
   expect(await payAsPrinted(started)).toMatchObject({ valid: true })
   expect(started.offspring()).toEqual([])
@@ -123,6 +121,15 @@ test('a start that fails says why in one sentence and leaves nothing running', a
   expect(started.stderr()).toMatch(/^Purser did not start: [^\n]*ECONNREFUSED[^\n]*\n$/)
   expect(started.stderr()).not.toContain('secret')
   expect(started.offspring()).toEqual([])
+})
+
+test('one Ctrl-C that npm and the terminal both send is one: the stop is in order', async () => {
+  const started = start(await lightEnv())
+  await started.ready()
+  started.child.kill('SIGINT')
+  await started.printed('Stopping')
+  started.child.kill('SIGINT')
+  expect(await started.ended).toBe(0)
 })
 
 test('SIGTERM in the middle of a start ends it with 0 and leaves nothing running', async () => {
@@ -154,6 +161,13 @@ function newDataDir(parent: 'closed' | 'open' = 'open'): string {
     rmSync(path.dirname(dataDir), { recursive: true, force: true })
   })
   return dataDir
+}
+
+/** Without chains, on the database server of this test run: what takes no time to start. */
+async function lightEnv() {
+  const database = await freshDatabase()
+  cleanUps.push(() => database.drop())
+  return { DATA_DIR: newDataDir(), DATABASE_URL: database.url, CHAINS: 'off' }
 }
 
 function start(env: Readonly<Record<string, string>> = {}): DevChild {

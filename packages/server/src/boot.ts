@@ -35,8 +35,8 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
     const built = await buildDeps(config, options)
     stops.push(built.close)
     if (config.role !== 'api') stops.push(startWork(built.deps, built))
-    const port = config.role === 'work' ? 0 : await startHttp(config, options, built, stops)
-    built.deps.log.info({ port, role: config.role, settler: built.settlerAddress }, 'purser is up')
+    const { port, metricsPort } = await startHttp(config, options, built, stops)
+    built.deps.log.info({ port, metricsPort, role: config.role, settler: built.settlerAddress }, 'purser is up')
     return { port, deps: built.deps, log: built.deps.log, settlerAddress: built.settlerAddress, stop }
   } catch (error) {
     await stop().catch(() => undefined)
@@ -57,7 +57,14 @@ function startWork(deps: Deps, built: Built): () => Promise<void> {
   }
 }
 
-async function startHttp(config: Config, options: BootOptions, built: Built, stops: (() => Promise<void>)[]): Promise<number> {
+interface Ports {
+  /** 0 where the role serves no API. */
+  readonly port: number
+  readonly metricsPort: number | undefined
+}
+
+/** The API where the role has it, and `/metrics` of every role on a port of its own: the workers are what an operator watches. */
+async function startHttp(config: Config, options: BootOptions, built: Built, stops: (() => Promise<void>)[]): Promise<Ports> {
   const { deps } = built
   const metrics = metricsPage(deps)
   const common = {
@@ -67,16 +74,20 @@ async function startHttp(config: Config, options: BootOptions, built: Built, sto
     addressLimit: config.addressLimit,
     trustProxy: config.trustProxy,
   }
-  const pages = publicPages(deps, operations, openApi)
-  const main = createHttpServer({ ...common, operations, pages: options.metricsOnMainPort === true ? [...pages, metrics] : pages })
-  const { port } = await main.listen(config.port, config.host)
-  stops.push(() => closeWithin(main, deps.log))
-  if (options.metricsOnMainPort !== true && config.metricsPort !== undefined) {
-    const apart = createHttpServer({ ...common, operations: [], pages: [metrics] })
-    await apart.listen(config.metricsPort, config.host)
-    stops.push(() => closeWithin(apart, deps.log))
+  const serve = async (server: HttpServer, port: number): Promise<number> => {
+    const listening = await server.listen(port, config.host)
+    stops.push(() => closeWithin(server, deps.log))
+    return listening.port
   }
-  return port
+  let port = 0
+  if (config.role !== 'work') {
+    const pages = publicPages(deps, operations, openApi)
+    const all = options.metricsOnMainPort === true ? [...pages, metrics] : pages
+    port = await serve(createHttpServer({ ...common, operations, pages: all }), config.port)
+  }
+  if (options.metricsOnMainPort === true || config.metricsPort === undefined) return { port, metricsPort: undefined }
+  const metricsPort = await serve(createHttpServer({ ...common, operations: [], pages: [metrics] }), config.metricsPort)
+  return { port, metricsPort }
 }
 
 const closeMsMax = 60_000

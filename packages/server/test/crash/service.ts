@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { z } from 'zod'
+
+export type Env = Readonly<Record<string, string>>
+
+/** `npm run serve` in a process of its own. */
+export interface Service {
+  readonly child: ChildProcess
+  readonly base: string
+  readonly metricsPort: number | undefined
+  readonly settler: `0x${string}`
+  stdout(): string
+  stderr(): string
+  /** Resolves with the exit code, or the signal that killed it. */
+  readonly ended: Promise<number | string>
+  /** Sends the signal and waits for the end. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | string>
+}
+
+const script = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+/** Spares the many starts of a crash test the compiling; a directory of this test process alone. */
+const compileCache = mkdtempSync(path.join(tmpdir(), 'purser-compiled-'))
+
+/** What an operator must set, and limits that do not meddle with the load of a test. */
+export function serveEnv(databaseUrl: string, own: Env = {}): Env {
+  return {
+    DATABASE_URL: databaseUrl,
+    BASE_URL: 'http://purser.test',
+    DASHBOARD_URL: 'http://dashboard.test',
+    KEY_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    HOST: '127.0.0.1',
+    PORT: '0',
+    METRICS_PORT: '0',
+    RATE_LIMIT_PER_SECOND: '1000000',
+    RATE_LIMIT_BURST: '1000000',
+    ADDRESS_RATE_LIMIT_PER_SECOND: '1000000',
+    ADDRESS_RATE_LIMIT_BURST: '1000000',
+    ...own,
+  }
+}
+
+export interface Started {
+  readonly child: ChildProcess
+  stdout(): string
+  stderr(): string
+  readonly ended: Promise<number | string>
+  /** Resolves when the service said that it is up; rejects when it ended without. */
+  up(): Promise<Service>
+}
+
+/** Starts main.ts with this environment and no other. */
+export function spawnService(env: Env, args: readonly string[] = []): Started {
+  const child = spawn(process.execPath, [script, ...args], {
+    env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: compileCache, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const killWithUs = (): boolean => child.kill('SIGKILL')
+  process.once('exit', killWithUs)
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text
+    })
+  }
+  const ended = new Promise<number | string>((resolve) => {
+    child.once('close', (code, signal) => {
+      process.off('exit', killWithUs)
+      resolve(code ?? signal ?? 'unknown')
+    })
+  })
+  const started = { child, ended, stdout: () => said.stdout, stderr: () => said.stderr }
+  return {
+    ...started,
+    up: () =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const up = upLine(said.stdout)
+          if (up === undefined) return
+          child.stdout.off('data', look)
+          const end = (signal: NodeJS.Signals): Promise<number | string> => {
+            child.kill(signal)
+            return ended
+          }
+          resolve({ ...started, base: `http://127.0.0.1:${up.port}`, metricsPort: up.metricsPort, settler: up.settler, end })
+        }
+        child.stdout.on('data', look)
+        look()
+        void ended.then((how) => reject(new Error(`the service ended (${how}) before it was up: ${said.stderr}`)))
+      }),
+  }
+}
+
+const UpLine = z.object({ msg: z.literal('purser is up'), port: z.number(), metricsPort: z.number().optional(), settler: z.templateLiteral(['0x', z.string()]) })
+
+function upLine(stdout: string): z.output<typeof UpLine> | undefined {
+  const line = stdout.split('\n').find((text) => text.includes('"purser is up"') && text.endsWith('}'))
+  return line === undefined ? undefined : UpLine.parse(JSON.parse(line))
+}
