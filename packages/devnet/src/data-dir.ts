@@ -25,7 +25,10 @@ export function openDataDir(dir: string): DataDir {
 /** Deletes a directory that nothing runs on, and the database that had to live outside it. */
 export function removeDataDir(dir: string): void {
   const pointer = path.join(placesIn(dir).postgres, 'cluster-location')
-  if (existsSync(pointer)) rmSync(readFileSync(pointer, 'utf8').trim(), { recursive: true, force: true })
+  if (existsSync(pointer)) {
+    const cluster = readFileSync(pointer, 'utf8').trim()
+    for (const place of [cluster, `${cluster}.new`]) rmSync(place, { recursive: true, force: true })
+  }
   rmSync(dir, { recursive: true, force: true })
 }
 

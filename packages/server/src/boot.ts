@@ -3,10 +3,10 @@ import { buildDeps, type Overrides } from './deps.ts'
 import { createSettlementLanes, settlementHandler } from './features/payments/index.ts'
 import { jobs, recurring } from './jobs.ts'
 import { openApi, operations } from './operations.ts'
+import type { Deps } from './platform/ctx.ts'
 import { createAuthenticate } from './platform/http/authenticate.ts'
 import { metricsPage, publicPages } from './platform/http/pages.ts'
 import { createHttpServer, type HttpServer } from './platform/http/server.ts'
-import type { Deps } from './platform/ctx.ts'
 import type { Log } from './platform/log.ts'
 import { startRunner } from './platform/work/runner.ts'
 
@@ -64,7 +64,12 @@ interface Ports {
 }
 
 /** The API where the role has it, and `/metrics` of every role on a port of its own: the workers are what an operator watches. */
-async function startHttp(config: Config, options: BootOptions, built: Built, stops: (() => Promise<void>)[]): Promise<Ports> {
+async function startHttp(
+  config: Config,
+  options: BootOptions,
+  built: Built,
+  stops: (() => Promise<void>)[],
+): Promise<Ports> {
   const { deps } = built
   const metrics = metricsPage(deps)
   const common = {

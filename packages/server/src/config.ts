@@ -48,26 +48,44 @@ export function rpcVariable(network: string): string {
 }
 
 /** Reads the whole configuration of `purser serve` and reports every fault at once, each with how to mend it. */
-export function readConfig(env: Env, args: readonly string[], networks: readonly string[]): Config | { readonly faults: readonly ConfigFault[] } {
+export function readConfig(
+  env: Env,
+  args: readonly string[],
+  networks: readonly string[],
+): Config | { readonly faults: readonly ConfigFault[] } {
   const faults: ConfigFault[] = []
   const read = createReader(env, faults)
   const config: Config = {
     role: readRole(args, env, faults),
-    databaseUrl: read.required('DATABASE_URL', 'a PostgreSQL address, such as postgres://purser:…@db.internal:5432/purser', isPostgresUrl),
+    databaseUrl: read.required(
+      'DATABASE_URL',
+      'a PostgreSQL address, such as postgres://purser:…@db.internal:5432/purser',
+      isPostgresUrl,
+    ),
     databaseConnectionsMax: read.integer('DATABASE_CONNECTIONS_MAX', 16, 2, 500),
     host: env.HOST ?? '0.0.0.0',
     port: read.integer('PORT', 4100, 0, 65_535),
     metricsPort: env.METRICS_PORT === undefined ? 9464 : read.integer('METRICS_PORT', 9464, 0, 65_535),
-    baseUrl: read.required('BASE_URL', 'the public address of this service, such as https://pay.example.com', isWebUrl).replace(/\/+$/, ''),
-    dashboardUrl: read.required('DASHBOARD_URL', 'the address of the dashboard, such as https://app.example.com', isWebUrl).replace(/\/+$/, ''),
+    baseUrl: read
+      .required('BASE_URL', 'the public address of this service, such as https://pay.example.com', isWebUrl)
+      .replace(/\/+$/, ''),
+    dashboardUrl: read
+      .required('DASHBOARD_URL', 'the address of the dashboard, such as https://app.example.com', isWebUrl)
+      .replace(/\/+$/, ''),
     environments: readEnvironments(env, faults),
     keyEncryption: readKeyEncryption(env, faults),
     createKeyEncryptionKey: false,
     rpcUrls: readRpcUrls(env, networks, faults),
     rpcTimeoutMs: read.integer('RPC_TIMEOUT_MS', 4_000, 100, 60_000),
-    eip6492Factories: (env.EIP6492_FACTORIES ?? '').split(',').map((part) => part.trim()).filter((part) => part !== ''),
+    eip6492Factories: (env.EIP6492_FACTORIES ?? '')
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
     logLevel: env.LOG_LEVEL ?? 'info',
-    keyLimit: { perSecond: read.integer('RATE_LIMIT_PER_SECOND', 200, 1, 1_000_000), burst: read.integer('RATE_LIMIT_BURST', 400, 1, 1_000_000) },
+    keyLimit: {
+      perSecond: read.integer('RATE_LIMIT_PER_SECOND', 200, 1, 1_000_000),
+      burst: read.integer('RATE_LIMIT_BURST', 400, 1, 1_000_000),
+    },
     addressLimit: {
       perSecond: read.integer('ADDRESS_RATE_LIMIT_PER_SECOND', 20, 1, 1_000_000),
       burst: read.integer('ADDRESS_RATE_LIMIT_BURST', 60, 1, 1_000_000),
@@ -79,7 +97,12 @@ export function readConfig(env: Env, args: readonly string[], networks: readonly
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
   }
   for (const factory of config.eip6492Factories) {
-    if (!/^0x[0-9a-fA-F]{40}$/.test(factory)) faults.push({ name: 'EIP6492_FACTORIES', fault: `${factory} is not an address`, how: 'list addresses separated by commas' })
+    if (!/^0x[0-9a-fA-F]{40}$/.test(factory))
+      faults.push({
+        name: 'EIP6492_FACTORIES',
+        fault: `${factory} is not an address`,
+        how: 'list addresses separated by commas',
+      })
   }
   return faults.length > 0 ? { faults } : config
 }
@@ -104,7 +127,11 @@ function createReader(env: Env, faults: ConfigFault[]) {
       if (value === undefined || value === '') return fallback
       const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
       if (number >= least && number <= most) return number
-      faults.push({ name, fault: 'is not usable', how: `set it to a whole number from ${least} to ${most}, or leave it out for ${fallback}` })
+      faults.push({
+        name,
+        fault: 'is not usable',
+        how: `set it to a whole number from ${least} to ${most}, or leave it out for ${fallback}`,
+      })
       return fallback
     },
   }
@@ -122,7 +149,8 @@ function readRole(args: readonly string[], env: Env, faults: ConfigFault[]): Rol
 function readEnvironments(env: Env, faults: ConfigFault[]): Environment[] {
   const names = (env.ENVIRONMENTS ?? 'test,live').split(',').map((name) => name.trim())
   const known = names.filter((name): name is Environment => name === 'test' || name === 'live')
-  if (known.length !== names.length) faults.push({ name: 'ENVIRONMENTS', fault: 'is not usable', how: 'set it to test, live or test,live' })
+  if (known.length !== names.length)
+    faults.push({ name: 'ENVIRONMENTS', fault: 'is not usable', how: 'set it to test, live or test,live' })
   return known
 }
 
@@ -142,10 +170,18 @@ function readKeyEncryption(env: Env, faults: ConfigFault[]): Config['keyEncrypti
 function readRpcUrls(env: Env, networks: readonly string[], faults: ConfigFault[]): Record<string, string[]> {
   const urls: Record<string, string[]> = {}
   for (const network of networks) {
-    const listed = (env[rpcVariable(network)] ?? '').split(',').map((part) => part.trim()).filter((part) => part !== '')
+    const listed = (env[rpcVariable(network)] ?? '')
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '')
     if (listed.length === 0) continue
     if (listed.every(isWebUrl)) urls[network] = listed
-    else faults.push({ name: rpcVariable(network), fault: 'is not usable', how: 'set it to one or more http(s) addresses separated by commas' })
+    else
+      faults.push({
+        name: rpcVariable(network),
+        fault: 'is not usable',
+        how: 'set it to one or more http(s) addresses separated by commas',
+      })
   }
   return urls
 }

@@ -31,14 +31,32 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
   try {
     await migrate(db)
     const signatures = await createSignatures()
-    if (signatures.engine !== 'native') log.warn('the native curve is not there; signatures are recovered in WebAssembly, four times slower')
-    const custody = await openCustody({ db, clock, random, signatures, source: config.keyEncryption, createIfMissing: config.createKeyEncryptionKey })
+    if (signatures.engine !== 'native')
+      log.warn('the native curve is not there; signatures are recovered in WebAssembly, four times slower')
+    const custody = await openCustody({
+      db,
+      clock,
+      random,
+      signatures,
+      source: config.keyEncryption,
+      createIfMissing: config.createKeyEncryptionKey,
+    })
     const outbound = createOutbound()
-    const chains = createChains({ outbound, clock, networks, rpcUrls: config.rpcUrls, rpcTimeoutMs: config.rpcTimeoutMs })
+    const chains = createChains({
+      outbound,
+      clock,
+      networks,
+      rpcUrls: config.rpcUrls,
+      rpcTimeoutMs: config.rpcTimeoutMs,
+    })
     const keys = createKeyDirectory({ db, clock })
     let settlementWanted = (): void => undefined
     const floor = {
-      db, clock, random, log, metrics,
+      db,
+      clock,
+      random,
+      log,
+      metrics,
       sealer: custody.sealer,
       baseUrl: config.baseUrl,
       upgradeUrl: `${config.dashboardUrl}/settings/billing`,
@@ -56,7 +74,10 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       eip6492Factories: new Set(config.eip6492Factories.map((factory) => factory.toLowerCase())),
       settleWaitMs: config.settleWaitMs,
       settleMicroUsdMin: config.settleMicroUsdMin,
-      admitChallenge: createLimiter({ perSecond: config.challengesPerCallerMax / 60, burst: config.challengesPerCallerMax }, clock),
+      admitChallenge: createLimiter(
+        { perSecond: config.challengesPerCallerMax / 60, burst: config.challengesPerCallerMax },
+        clock,
+      ),
     }
     return {
       deps,

@@ -2,7 +2,11 @@ import { networks } from '@purser/protocol'
 import { bootServer } from './boot.ts'
 import { faultsAsText, readConfig } from './config.ts'
 
-const config = readConfig(process.env, process.argv.slice(2), networks.map((network) => network.name))
+const config = readConfig(
+  process.env,
+  process.argv.slice(2),
+  networks.map((network) => network.name),
+)
 
 if ('faults' in config) {
   process.stderr.write(faultsAsText(config.faults))

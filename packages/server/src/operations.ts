@@ -21,5 +21,6 @@ export const operations: readonly Operation[] = [
 export const openApi = openApiDocument(operations, {
   title: 'Purser',
   version: '1.0.0',
-  description: 'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain.',
+  description:
+    'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain.',
 })

@@ -34,6 +34,7 @@ for people. \`requestId\` is also in the header \`X-Request-Id\` and in every lo
 |---|---|
 | \`errors\`: a list of \`{ path, message }\`, \`path\` a JSON Pointer (RFC 6901); every fault at once | \`validation-error\`, \`address-format-invalid\`, \`token-not-supported\` |
 | \`reason\`: the payment protocol's own code ([x402.md](x402.md)) | \`payment-verification-failed\`, \`settlement-failed\`, \`payment-voided\` |
+| \`reason\`: \`zero\`, \`too-many-digits\`, \`too-large\` or \`not-a-decimal\` | \`amount-invalid\` |
 | \`limit\`, \`current\`, \`upgradeUrl\` | the errors titled Plan Limit Reached |
 | header \`Retry-After\`, in seconds | \`rate-limit-exceeded\`, \`idempotency-in-progress\`, every 503 |
 

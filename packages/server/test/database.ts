@@ -42,7 +42,11 @@ async function makeTemplate(serverUrl: string): Promise<void> {
     const found = await client.query('select 1 from pg_database where datname = $1', [template])
     if (found.rowCount === 0) {
       await client.query(`create database ${template}_making`)
-      const db = openDb({ url: withDatabase(serverUrl, `${template}_making`), connectionsMax: 2, log: createLog({ level: 'silent' }) })
+      const db = openDb({
+        url: withDatabase(serverUrl, `${template}_making`),
+        connectionsMax: 2,
+        log: createLog({ level: 'silent' }),
+      })
       await migrate(db)
       await db.close()
       await client.query(`alter database ${template}_making rename to ${template}`)

@@ -19,14 +19,24 @@ export interface WireAnswer {
  */
 export function whyNotDeclared(operation: Pick<Operation, 'method' | 'path'>, answer: WireAnswer): string | undefined {
   const { status, headers, text } = answer
-  if (!/^req_[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(headers.get('x-request-id') ?? '')) return `${status} without X-Request-Id`
+  if (!/^req_[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(headers.get('x-request-id') ?? ''))
+    return `${status} without X-Request-Id`
   const response = memberOf(openApi.paths, operation.path, operation.method.toLowerCase(), 'responses', String(status))
   if (response === undefined) return `${status} is not declared: ${text.slice(0, 300)}`
   const content = memberOf(response, 'content')
   if (content === undefined) return text === '' ? undefined : `${status} must have no body`
   const type = (headers.get('content-type') ?? '').split(';')[0] ?? ''
   if (memberOf(content, type) === undefined) return `${status} is not declared as ${type}`
-  const validate = validatorOf(['paths', operation.path, operation.method.toLowerCase(), 'responses', String(status), 'content', type, 'schema'])
+  const validate = validatorOf([
+    'paths',
+    operation.path,
+    operation.method.toLowerCase(),
+    'responses',
+    String(status),
+    'content',
+    type,
+    'schema',
+  ])
   const body: unknown = JSON.parse(text)
   return validate(body) ? undefined : `${status} ${ajv.errorsText(validate.errors)}: ${text.slice(0, 300)}`
 }
@@ -42,10 +52,21 @@ function validatorOf(place: readonly string[]): ValidateFunction {
 
 /** What stands at a place in the document, or undefined. */
 export function memberOf(value: unknown, ...place: readonly string[]): unknown {
-  return place.reduce((at: unknown, name) => (typeof at === 'object' && at !== null ? Reflect.get(at, name) : undefined), value)
+  return place.reduce(
+    (at: unknown, name) => (typeof at === 'object' && at !== null ? Reflect.get(at, name) : undefined),
+    value,
+  )
 }
 
 /** The schema of the operation's request body in `openapi.json`. */
 export function bodySchemaOf(operation: Pick<Operation, 'method' | 'path'>): unknown {
-  return memberOf(openApi.paths, operation.path, operation.method.toLowerCase(), 'requestBody', 'content', 'application/json', 'schema')
+  return memberOf(
+    openApi.paths,
+    operation.path,
+    operation.method.toLowerCase(),
+    'requestBody',
+    'content',
+    'application/json',
+    'schema',
+  )
 }

@@ -25,24 +25,34 @@ const owned: readonly (readonly [RegExp, readonly string[]])[] = [
 ]
 
 test.each(owned)('%s stands only in the file that wraps it', (word, owners) => {
-  expect(files.filter(({ name, text }) => word.test(text) && !owners.includes(name)).map(({ name }) => name)).toEqual([])
+  expect(files.filter(({ name, text }) => word.test(text) && !owners.includes(name)).map(({ name }) => name)).toEqual(
+    [],
+  )
 })
 
 test('SQL stands only in stores, migrations and the floor', () => {
-  const speaking = files.filter(({ name, text }) => /\bsql`/.test(text) && !/(^|[-/])store\.ts$/.test(name) && !name.startsWith('platform/'))
+  const speaking = files.filter(
+    ({ name, text }) => /\bsql`/.test(text) && !/(^|[-/])store\.ts$/.test(name) && !name.startsWith('platform/'),
+  )
   expect(speaking.map(({ name }) => name)).toEqual([])
 })
 
-test('every statement on a tenant\'s table in a feature names the organisation', () => {
+test("every statement on a tenant's table in a feature names the organisation", () => {
   const statements = files
     .filter(({ name }) => /^features\/(wallets|account)\/.*store\.ts$/.test(name))
     .flatMap(({ name, text }) => (text.match(/sql`[^`]*`/g) ?? []).map((statement) => ({ name, statement })))
     .filter(({ statement }) => /\b(from|update|into)\s+byo_wallets\b/.test(statement))
   expect(statements.length).toBeGreaterThan(0)
-  expect(statements.filter(({ statement }) => !statement.includes('organisation_id')).map(({ name }) => name)).toEqual([])
+  expect(statements.filter(({ statement }) => !statement.includes('organisation_id')).map(({ name }) => name)).toEqual(
+    [],
+  )
 })
 
 test('no file is a heap', () => {
   expect(files.filter(({ text }) => text.split('\n').length > 400).map(({ name }) => name)).toEqual([])
-  expect(files.filter(({ name }) => /(^|\/)(utils?|helpers?|common|shared|core|lib|misc|types)(\.ts|\/)/.test(name)).map(({ name }) => name)).toEqual([])
+  expect(
+    files
+      .filter(({ name }) => /(^|\/)(utils?|helpers?|common|shared|core|lib|misc|types)(\.ts|\/)/.test(name))
+      .map(({ name }) => name),
+  ).toEqual([])
 })

@@ -18,7 +18,9 @@ export function toySealer(): Sealer {
     },
     open(sealed, associatedData) {
       const bytes = Buffer.from(sealed)
-      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12)).setAAD(createHash('sha256').update(associatedData).digest())
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12)).setAAD(
+        createHash('sha256').update(associatedData).digest(),
+      )
       decipher.setAuthTag(bytes.subarray(-16))
       return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()])
     },

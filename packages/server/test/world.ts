@@ -4,7 +4,7 @@ import { networkByName } from '@purser/protocol'
 import { toHex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
-import { bootServer, type BootOptions, type RunningServer } from '../src/boot.ts'
+import { type BootOptions, bootServer, type RunningServer } from '../src/boot.ts'
 import type { Config } from '../src/config.ts'
 import { foundOrganisation, upsertAccount } from '../src/features/organisations/index.ts'
 import type { PlanName } from '../src/features/plans/index.ts'
@@ -34,27 +34,43 @@ export interface World {
   organisation(plan?: PlanName): Promise<Org>
   call(key: string, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** A BYO wallet of the organisation with an address of its own. */
-  wallet(org: Org, options?: { readonly chain?: string; readonly key?: string }): Promise<{ readonly id: string; readonly address: `0x${string}` }>
+  wallet(
+    org: Org,
+    options?: { readonly chain?: string; readonly key?: string },
+  ): Promise<{ readonly id: string; readonly address: `0x${string}` }>
   /** Another process of the same deployment. */
   another(options?: Partial<Config>): Promise<{ readonly base: string; readonly server: RunningServer }>
   stop(): Promise<void>
 }
 
 /** A whole server on a database of its own, with the local chains that are given. */
-export async function aWorld(options: { readonly chains?: readonly DevChain[]; readonly rpcUrls?: Config['rpcUrls']; readonly config?: Partial<Config>; readonly boot?: BootOptions } = {}): Promise<World> {
+export async function aWorld(
+  options: {
+    readonly chains?: readonly DevChain[]
+    readonly rpcUrls?: Config['rpcUrls']
+    readonly config?: Partial<Config>
+    readonly boot?: BootOptions
+  } = {},
+): Promise<World> {
   const database = await freshDatabase()
   const config = testConfig(database.url, options)
   const servers: RunningServer[] = []
   const start = async (own: Config): Promise<{ base: string; server: RunningServer }> => {
-    const server = await bootServer(own, { metricsOnMainPort: true, log: createLog({ level: process.env.TEST_LOG ?? 'silent' }), ...options.boot })
+    const server = await bootServer(own, {
+      metricsOnMainPort: true,
+      log: createLog({ level: process.env.TEST_LOG ?? 'silent' }),
+      ...options.boot,
+    })
     servers.push(server)
     return { base: `http://127.0.0.1:${server.port}`, server }
   }
   const { base, server } = await start(config)
   for (const chain of options.chains ?? []) {
-    if (networkByName(chain.network)?.nativeCoin !== null) await fundNative(chain, server.settlerAddress as `0x${string}`, 10n ** 20n)
+    if (networkByName(chain.network)?.nativeCoin !== null)
+      await fundNative(chain, server.settlerAddress as `0x${string}`, 10n ** 20n)
   }
-  const call = (key: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => request(base, { key, method, path, body, headers })
+  const call = (key: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    request(base, { key, method, path, body, headers })
   return {
     database,
     server,
@@ -76,7 +92,14 @@ export async function aWorld(options: { readonly chains?: readonly DevChain[]; r
   }
 }
 
-function testConfig(databaseUrl: string, options: { readonly chains?: readonly DevChain[]; readonly rpcUrls?: Config['rpcUrls']; readonly config?: Partial<Config> }): Config {
+function testConfig(
+  databaseUrl: string,
+  options: {
+    readonly chains?: readonly DevChain[]
+    readonly rpcUrls?: Config['rpcUrls']
+    readonly config?: Partial<Config>
+  },
+): Config {
   const rpcUrls = Object.fromEntries((options.chains ?? []).map((chain) => [chain.network, [chain.rpcUrl]]))
   return {
     role: 'all',
@@ -112,8 +135,20 @@ async function anOrganisation(server: RunningServer, plan: PlanName): Promise<Or
   const acting = { ...deps, actor: { kind: 'operator' } as const, requestId: newId('req', deps) }
   return deps.db.tx(async (tx) => {
     const now = deps.clock.now()
-    const owner = await upsertAccount(tx, { id: newId('acc', deps), email: `${randomBytes(6).toString('hex')}@example.com`, name: null, acceptedAt: now, createdAt: now })
-    const { organisation, apiKeys } = await foundOrganisation(acting, tx, { name: 'Acme', type: 'team', plan, ownerId: owner.id, environments: ['test', 'live'] })
+    const owner = await upsertAccount(tx, {
+      id: newId('acc', deps),
+      email: `${randomBytes(6).toString('hex')}@example.com`,
+      name: null,
+      acceptedAt: now,
+      createdAt: now,
+    })
+    const { organisation, apiKeys } = await foundOrganisation(acting, tx, {
+      name: 'Acme',
+      type: 'team',
+      plan,
+      ownerId: owner.id,
+      environments: ['test', 'live'],
+    })
     return { id: organisation.id, testKey: apiKeys[0]?.key ?? '', liveKey: apiKeys[1]?.key ?? '' }
   })
 }
@@ -123,11 +158,21 @@ const AnyObject = z.record(z.string(), z.unknown())
 
 export async function request(
   base: string,
-  asked: { readonly key: string; readonly method: string; readonly path: string; readonly body?: unknown; readonly headers?: Record<string, string> },
+  asked: {
+    readonly key: string
+    readonly method: string
+    readonly path: string
+    readonly body?: unknown
+    readonly headers?: Record<string, string>
+  },
 ): Promise<Answer> {
   const response = await fetch(base + asked.path, {
     method: asked.method,
-    headers: { authorization: `Bearer ${asked.key}`, ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }), ...asked.headers },
+    headers: {
+      authorization: `Bearer ${asked.key}`,
+      ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...asked.headers,
+    },
     ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
   })
   const text = await response.text()
@@ -172,7 +217,18 @@ export interface V2Payload {
   payload: { signature: string; authorization: Record<string, unknown> }
 }
 
-const Accepted = z.object({ accepts: z.array(z.looseObject({ network: z.string(), amount: z.string(), asset: z.string(), payTo: z.string(), maxTimeoutSeconds: z.number(), extra: z.object({ name: z.string(), version: z.string() }) })) })
+const Accepted = z.object({
+  accepts: z.array(
+    z.looseObject({
+      network: z.string(),
+      amount: z.string(),
+      asset: z.string(),
+      payTo: z.string(),
+      maxTimeoutSeconds: z.number(),
+      extra: z.object({ name: z.string(), version: z.string() }),
+    }),
+  ),
+})
 
 /** A payer with an account of its own; funded on the chain when one is given. */
 export async function aPayer(chain?: DevChain, rawUsdc = 1_000_000_000n): Promise<Payer> {
@@ -181,7 +237,11 @@ export async function aPayer(chain?: DevChain, rawUsdc = 1_000_000_000n): Promis
   return { account, credential: (challenge, changes = {}) => signCredential(account, challenge, changes) }
 }
 
-async function signCredential(account: PrivateKeyAccount, challenge: Answer, changes: CredentialChanges): Promise<string> {
+async function signCredential(
+  account: PrivateKeyAccount,
+  challenge: Answer,
+  changes: CredentialChanges,
+): Promise<string> {
   const required: unknown = JSON.parse(Buffer.from(String(challenge.body.x402), 'base64').toString('utf8'))
   const accepted = Accepted.parse(required).accepts[0]
   if (accepted === undefined) throw new Error('the challenge offers nothing')
@@ -196,7 +256,11 @@ async function signCredential(account: PrivateKeyAccount, challenge: Answer, cha
     ...changes.sign,
   }
   const signature = await account.signTypedData({
-    domain: { ...accepted.extra, chainId: Number(accepted.network.split(':')[1]), verifyingContract: accepted.asset as `0x${string}` },
+    domain: {
+      ...accepted.extra,
+      chainId: Number(accepted.network.split(':')[1]),
+      verifyingContract: accepted.asset as `0x${string}`,
+    },
     types: {
       TransferWithAuthorization: [
         { name: 'from', type: 'address' },

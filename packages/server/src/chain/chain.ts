@@ -36,7 +36,11 @@ export function createChains(options: ChainsOptions): Chains {
   const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
   const byName = new Map<string, Chain>(
     configured.map((network) => {
-      const rpc = createRpc(options.outbound, { urls: options.rpcUrls[network.name] ?? [], chainId: network.chainId, timeoutMs: options.rpcTimeoutMs })
+      const rpc = createRpc(options.outbound, {
+        urls: options.rpcUrls[network.name] ?? [],
+        chainId: network.chainId,
+        timeoutMs: options.rpcTimeoutMs,
+      })
       return [network.name, createChain(network, rpc, options.clock)]
     }),
   )
@@ -51,7 +55,8 @@ export function createChains(options: ChainsOptions): Chains {
 }
 
 function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
-  const read = async (to: Address, data: Hex): Promise<Hex> => readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
+  const read = async (to: Address, data: Hex): Promise<Hex> =>
+    readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
   const readEach = async (calls: readonly { readonly to: Address; readonly data: Hex }[]): Promise<Hex[]> => {
     const answers = await rpc.batch(calls.map((call) => ({ method: 'eth_call', params: [call, 'latest'] })))
     return answers.map((answer) => readHex(answer.ok ? answer.result : undefined, 'call result'))
@@ -60,9 +65,12 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
   return {
     network,
     inspectAuthorization: createInspect(rpc),
-    authorizationState: async (token, authorizer, nonce) => decoded(decodeBool, await read(token, encodeAuthorizationState(authorizer, nonce))),
+    authorizationState: async (token, authorizer, nonce) =>
+      decoded(decodeBool, await read(token, encodeAuthorizationState(authorizer, nonce))),
     async balances(questions) {
-      const answers = await readEach(questions.map(({ token, account }) => ({ to: token, data: encodeBalanceOf(account) })))
+      const answers = await readEach(
+        questions.map(({ token, account }) => ({ to: token, data: encodeBalanceOf(account) })),
+      )
       return answers.map((answer) => decoded(decodeUint256, answer))
     },
     async tokenDomain(token) {
@@ -71,11 +79,17 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
       return known
     },
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
-    findAuthorizationUsed: (token, authorizer, nonce, { since }) => findUse(network, rpc, clock, { token, authorizer, nonce, since }),
+    findAuthorizationUsed: (token, authorizer, nonce, { since }) =>
+      findUse(network, rpc, clock, { token, authorizer, nonce, since }),
     head: async () => readHead(await rpc.result('eth_getBlockByNumber', ['latest', false])),
     // Not every node has the method, and a lane goes on without it.
-    suggestedTip: async () => rpc.result('eth_maxPriorityFeePerGas', []).then((result) => readQuantity(result, 'priority fee'), () => undefined),
-    transactionCount: async (account, block) => readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
+    suggestedTip: async () =>
+      rpc.result('eth_maxPriorityFeePerGas', []).then(
+        (result) => readQuantity(result, 'priority fee'),
+        () => undefined,
+      ),
+    transactionCount: async (account, block) =>
+      readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
     send: (raws) => send(rpc, raws),
     receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
     watch: (sender, hashes) => watch(rpc, sender, hashes),
@@ -88,7 +102,9 @@ function domainReads(token: Address) {
 }
 
 function readDomain(answers: readonly RpcAnswer[]): TokenDomain | undefined {
-  const [name, version, separator] = answers.map((answer) => (answer.ok ? readHex(answer.result, 'call result') : undefined))
+  const [name, version, separator] = answers.map((answer) =>
+    answer.ok ? readHex(answer.result, 'call result') : undefined,
+  )
   if (name === undefined || version === undefined || separator === undefined) return undefined
   try {
     return { name: decodeString(name), version: decodeString(version), separator: decodeBytes32(separator) }
@@ -105,7 +121,9 @@ async function send(rpc: Rpc, raws: readonly Hex[]): Promise<SendAnswer[]> {
   const outcomes: SendAnswer[] = []
   for (let at = 0; at < raws.length; at += sendsPerRequest) {
     const part = raws.slice(at, at + sendsPerRequest)
-    const answers = await rpc.batch(part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] }))).catch(() => [])
+    const answers = await rpc
+      .batch(part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] })))
+      .catch(() => [])
     outcomes.push(...part.map((_, index) => sendAnswer(answers[index])))
   }
   return outcomes
@@ -133,7 +151,10 @@ function readHead(block: unknown): Head {
   return {
     number: readQuantity(block.number, 'block number'),
     timestampSeconds: readQuantity(block.timestamp, 'block time'),
-    baseFee: block.baseFeePerGas === undefined || block.baseFeePerGas === null ? 0n : readQuantity(block.baseFeePerGas, 'base fee'),
+    baseFee:
+      block.baseFeePerGas === undefined || block.baseFeePerGas === null
+        ? 0n
+        : readQuantity(block.baseFeePerGas, 'base fee'),
   }
 }
 
@@ -150,7 +171,10 @@ const sendWords: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
   [/already known|already imported|known transaction|already exists/i, 'sent'],
   [/nonce too low|nonce is too low|invalid nonce|oldnonce/i, 'nonce-too-low'],
   [/underpriced|fee too low|max fee per gas less than block base fee/i, 'underpriced'],
-  [/insufficient funds|intrinsic gas|exceeds block gas limit|invalid chain|invalid sender|gas limit (is )?too high|exceeds the configured cap|tx type not supported/i, 'refused'],
+  [
+    /insufficient funds|intrinsic gas|exceeds block gas limit|invalid chain|invalid sender|gas limit (is )?too high|exceeds the configured cap|tx type not supported/i,
+    'refused',
+  ],
 ]
 
 /** No answer at all may mean that it was sent and the answer lost. */
@@ -181,22 +205,37 @@ async function findUse(network: Network, rpc: Rpc, clock: Clock, used: Used): Pr
     const found = await useBetween(rpc, used, from, to)
     if (found === undefined) continue
     const receipt = readReceipt(await rpc.result('eth_getTransactionReceipt', [found.hash]), found.hash)
-    if (receipt === undefined || head - receipt.blockNumber + 1n < BigInt(network.confirmationDepth)) return { outcome: 'open' }
+    if (receipt === undefined || head - receipt.blockNumber + 1n < BigInt(network.confirmationDepth))
+      return { outcome: 'open' }
     if (found.cancelled) return { outcome: 'cancelled' }
-    return { outcome: 'used', transactionHash: receipt.transactionHash, blockNumber: receipt.blockNumber, logs: receipt.logs }
+    return {
+      outcome: 'used',
+      transactionHash: receipt.transactionHash,
+      blockNumber: receipt.blockNumber,
+      logs: receipt.logs,
+    }
   }
   return { outcome: 'open' }
 }
 
 const cancelledTopic = bytesToHex(keccak256(utf8('AuthorizationCanceled(address,bytes32)')))
 
-async function useBetween(rpc: Rpc, used: Used, from: bigint, to: bigint): Promise<{ hash: Hex; cancelled: boolean } | undefined> {
+async function useBetween(
+  rpc: Rpc,
+  used: Used,
+  from: bigint,
+  to: bigint,
+): Promise<{ hash: Hex; cancelled: boolean } | undefined> {
   const logs = await rpc.result('eth_getLogs', [
     {
       address: used.token,
       fromBlock: `0x${from.toString(16)}`,
       toBlock: `0x${to.toString(16)}`,
-      topics: [[topics.authorizationUsed, cancelledTopic], `0x${'0'.repeat(24)}${used.authorizer.slice(2).toLowerCase()}`, used.nonce],
+      topics: [
+        [topics.authorizationUsed, cancelledTopic],
+        `0x${'0'.repeat(24)}${used.authorizer.slice(2).toLowerCase()}`,
+        used.nonce,
+      ],
     },
   ])
   if (!Array.isArray(logs)) throw fail('chain-unavailable', {}, new Error('the node gave no list of logs'))

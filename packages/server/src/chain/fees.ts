@@ -12,7 +12,9 @@ const tipMin = 1_000_000n
 /** The most that is ever offered: a node that asks for more, again and again, must not be able to empty the settler. */
 export function feeLimits(network: Network): Fees {
   const isCheapCoin = network.nativeCoin?.symbol === 'POL'
-  return isCheapCoin ? { maxFee: 20_000n * gwei, priorityFee: 1_000n * gwei } : { maxFee: 1_000n * gwei, priorityFee: 20n * gwei }
+  return isCheapCoin
+    ? { maxFee: 20_000n * gwei, priorityFee: 1_000n * gwei }
+    : { maxFee: 1_000n * gwei, priorityFee: 20n * gwei }
 }
 
 /** Fees for a first try: room for the base fee to double, and the tip that the node suggests, within the limits. */

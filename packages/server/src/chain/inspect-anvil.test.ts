@@ -217,6 +217,11 @@ test('concurrent probes share one request to the node', async () => {
   const before = proxy.requests
   await Promise.all(probes.map((one) => through.inspectAuthorization(one)))
   expect(proxy.requests - before).toBe(1)
+  const busy = await aPayer(1n)
+  const ofOnePayer = await Promise.all(Array.from({ length: 6 }, () => probe(busy, 1n)))
+  const then = proxy.requests
+  await Promise.all(ofOnePayer.map((one) => through.inspectAuthorization(one)))
+  expect(proxy.requests - then).toBe(1)
   await proxy.stop()
 })
 

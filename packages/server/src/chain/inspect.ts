@@ -32,10 +32,16 @@ const deploymentGas = 1_200_000
  * a stranger's code share nothing with anybody.
  */
 export function createInspect(rpc: Rpc): (probe: AuthorizationProbe) => Promise<AuthorizationFacts> {
-  const inspect = gather<AuthorizationProbe, AuthorizationFacts | Error>({ itemsMax: 64, roundsMax: 4 }, async (probes) => {
-    const shared = await inspectShared(rpc, probes.filter((probe) => !probe.untrusted))
-    return Promise.all(probes.map((probe) => concluded(rpc, probe, shared.get(probe))))
-  })
+  const inspect = gather<AuthorizationProbe, AuthorizationFacts | Error>(
+    { itemsMax: 64, roundsMax: 4 },
+    async (probes) => {
+      const shared = await inspectShared(
+        rpc,
+        probes.filter((probe) => !probe.untrusted),
+      )
+      return Promise.all(probes.map((probe) => concluded(rpc, probe, shared.get(probe))))
+    },
+  )
   return async (probe) => {
     const facts = await inspect(probe)
     if (facts instanceof Error) throw facts
@@ -43,7 +49,11 @@ export function createInspect(rpc: Rpc): (probe: AuthorizationProbe) => Promise<
   }
 }
 
-async function concluded(rpc: Rpc, probe: AuthorizationProbe, shared: AuthorizationFacts | undefined): Promise<AuthorizationFacts | Error> {
+async function concluded(
+  rpc: Rpc,
+  probe: AuthorizationProbe,
+  shared: AuthorizationFacts | undefined,
+): Promise<AuthorizationFacts | Error> {
   if (shared !== undefined && isConclusive(probe, shared)) return shared
   const first = shared ?? (await inspectAlone(rpc, probe, 'latest'))
   if (first instanceof Error || isConclusive(probe, first)) return first
@@ -57,7 +67,10 @@ function isConclusive(probe: AuthorizationProbe, { simulation, nonceUsed, balanc
 }
 
 /** The facts of those whose group gave a usable answer. Throws when the node gives none at all. */
-async function inspectShared(rpc: Rpc, probes: readonly AuthorizationProbe[]): Promise<Map<AuthorizationProbe, AuthorizationFacts>> {
+async function inspectShared(
+  rpc: Rpc,
+  probes: readonly AuthorizationProbe[],
+): Promise<Map<AuthorizationProbe, AuthorizationFacts>> {
   const groups = groupProbes(probes)
   const answers = await rpc.batch(groups.map(sharedCall))
   const facts = new Map<AuthorizationProbe, AuthorizationFacts>()
@@ -107,18 +120,28 @@ function trialOf({ token, authorization, signature }: AuthorizationProbe): Call3
   return { target: token, allowFailure: true, callData: encodeTransferWithAuthorization(authorization, signature) }
 }
 
-function readShared(group: readonly AuthorizationProbe[], answer: RpcAnswer | undefined): AuthorizationFacts[] | undefined {
+function readShared(
+  group: readonly AuthorizationProbe[],
+  answer: RpcAnswer | undefined,
+): AuthorizationFacts[] | undefined {
   if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result)) return undefined
   try {
     const results = decodeAggregate3(answer.result, group.length * 3)
-    return group.map((_, index) => factsOf(results[index * 2], results[index * 2 + 1], results[group.length * 2 + index]))
+    return group.map((_, index) =>
+      factsOf(results[index * 2], results[index * 2 + 1], results[group.length * 2 + index]),
+    )
   } catch {
     return undefined
   }
 }
 
-function factsOf(balance: Call3Result | undefined, used: Call3Result | undefined, trial: Call3Result | undefined): AuthorizationFacts {
-  if (balance?.success !== true || used?.success !== true || trial === undefined) throw new Error('not an EIP-3009 token')
+function factsOf(
+  balance: Call3Result | undefined,
+  used: Call3Result | undefined,
+  trial: Call3Result | undefined,
+): AuthorizationFacts {
+  if (balance?.success !== true || used?.success !== true || trial === undefined)
+    throw new Error('not an EIP-3009 token')
   return {
     balance: decodeUint256(balance.returnData),
     nonceUsed: decodeBool(used.returnData),
@@ -131,12 +154,20 @@ function simulationOf(success: boolean, data: Hex | undefined): AuthorizationFac
 }
 
 /** A probe in an HTTP request of its own, each question a call of its own, so that it can spoil nothing but its own trial. */
-async function inspectAlone(rpc: Rpc, probe: AuthorizationProbe, block: 'latest' | 'pending'): Promise<AuthorizationFacts | Error> {
+async function inspectAlone(
+  rpc: Rpc,
+  probe: AuthorizationProbe,
+  block: 'latest' | 'pending',
+): Promise<AuthorizationFacts | Error> {
   try {
     const [balance, used] = readingsOf(probe).map(({ target, callData }) => ethCall(target, callData, block, sharedGas))
     if (balance === undefined || used === undefined) throw new Error('a probe has two readings')
     const answers = await rpc.batch([balance, used, aloneTrial(probe, block)])
-    return { balance: decodeUint256(resultOf(answers[0])), nonceUsed: decodeBool(resultOf(answers[1])), simulation: readTrial(probe, answers[2]) }
+    return {
+      balance: decodeUint256(resultOf(answers[0])),
+      nonceUsed: decodeBool(resultOf(answers[1])),
+      simulation: readTrial(probe, answers[2]),
+    }
   } catch (error) {
     return fail('chain-unavailable', {}, error)
   }
@@ -160,6 +191,7 @@ function readTrial(probe: AuthorizationProbe, answer: RpcAnswer | undefined): Au
 }
 
 function resultOf(answer: RpcAnswer | undefined): Hex {
-  if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result)) throw new Error('the node gave no result of a call')
+  if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result))
+    throw new Error('the node gave no result of a call')
   return answer.result
 }

@@ -45,20 +45,28 @@ const columns = sql`id, nonce, to_address, data, value, gas_limit, purpose, stat
 
 /** The nonce that the lane gives next; undefined while it has not begun. */
 export async function findNextNonce(db: Queryable, lane: LaneKey): Promise<bigint | undefined> {
-  const row = await db.maybeOne(z.object({ nextNonce: z.bigint() }), sql`
-    select next_nonce from lanes where network = ${lane.network} and sender = ${lane.sender}`)
+  const row = await db.maybeOne(
+    z.object({ nextNonce: z.bigint() }),
+    sql`
+    select next_nonce from lanes where network = ${lane.network} and sender = ${lane.sender}`,
+  )
   return row?.nextNonce
 }
 
 /** Makes the lane begin at the chain's nonce; a lane that is there keeps its own count. */
 export async function insertLane(db: Queryable, lane: LaneKey, firstNonce: bigint): Promise<void> {
-  await db.run(sql`insert into lanes (network, sender, next_nonce) values (${lane.network}, ${lane.sender}, ${firstNonce}) on conflict do nothing`)
+  await db.run(
+    sql`insert into lanes (network, sender, next_nonce) values (${lane.network}, ${lane.sender}, ${firstNonce}) on conflict do nothing`,
+  )
 }
 
 /** Takes the lane's next nonce under its row lock: two transactions never share one, and none is skipped. */
 export async function takeNonce(tx: Tx, lane: LaneKey): Promise<bigint> {
-  const row = await tx.one(z.object({ nonce: z.bigint() }), sql`
-    update lanes set next_nonce = next_nonce + 1 where network = ${lane.network} and sender = ${lane.sender} returning next_nonce - 1 as nonce`)
+  const row = await tx.one(
+    z.object({ nonce: z.bigint() }),
+    sql`
+    update lanes set next_nonce = next_nonce + 1 where network = ${lane.network} and sender = ${lane.sender} returning next_nonce - 1 as nonce`,
+  )
   return row.nonce
 }
 
@@ -76,8 +84,11 @@ export async function insertTransaction(
 
 /** All transactions of a lane that are not final, in nonce order. */
 export function listOpen(db: Queryable, lane: LaneKey): Promise<TransactionRow[]> {
-  return db.many(TransactionRow, sql`
-    select ${columns} from chain_transactions where network = ${lane.network} and sender = ${lane.sender} and status <> 'final' order by nonce limit 200`)
+  return db.many(
+    TransactionRow,
+    sql`
+    select ${columns} from chain_transactions where network = ${lane.network} and sender = ${lane.sender} and status <> 'final' order by nonce limit 200`,
+  )
 }
 
 export function lockTransaction(tx: Tx, transactionId: ChainTransactionId): Promise<TransactionRow> {
@@ -85,15 +96,21 @@ export function lockTransaction(tx: Tx, transactionId: ChainTransactionId): Prom
 }
 
 export async function countUnmined(db: Queryable, lane: LaneKey): Promise<number> {
-  const row = await db.one(z.object({ count: z.bigint() }), sql`
-    select count(*) as count from chain_transactions where network = ${lane.network} and sender = ${lane.sender} and status in ('planned', 'sent')`)
+  const row = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select count(*) as count from chain_transactions where network = ${lane.network} and sender = ${lane.sender} and status in ('planned', 'sent')`,
+  )
   return Number(row.count)
 }
 
 export function listAttempts(db: Queryable, transactionIds: readonly ChainTransactionId[]): Promise<AttemptRow[]> {
-  return db.many(AttemptRow, sql`
+  return db.many(
+    AttemptRow,
+    sql`
     select transaction_id, sequence, hash, raw, max_fee, priority_fee, created_at from transaction_attempts
-    where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence`)
+    where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence`,
+  )
 }
 
 /** Stores signed bytes before anybody sends them; from here on the transaction may be anywhere. */
@@ -102,10 +119,16 @@ export async function insertAttempt(tx: Tx, lane: LaneKey, attempt: AttemptRow):
     insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
     values (${attempt.transactionId}, ${attempt.sequence}, ${lane.network}, ${attempt.hash}, ${hexToBytes(attempt.raw)},
       ${attempt.maxFee.toString()}, ${attempt.priorityFee.toString()}, ${attempt.createdAt})`)
-  await tx.run(sql`update chain_transactions set status = 'sent' where id = ${attempt.transactionId} and status = 'planned'`)
+  await tx.run(
+    sql`update chain_transactions set status = 'sent' where id = ${attempt.transactionId} and status = 'planned'`,
+  )
 }
 
-export async function markBroadcast(db: Queryable, transactionIds: readonly ChainTransactionId[], now: Date): Promise<void> {
+export async function markBroadcast(
+  db: Queryable,
+  transactionIds: readonly ChainTransactionId[],
+  now: Date,
+): Promise<void> {
   await db.run(sql`update chain_transactions set last_broadcast_at = ${now} where id = any(${transactionIds}::text[])`)
 }
 
@@ -136,7 +159,10 @@ export async function markFinal(tx: Tx, transactionId: ChainTransactionId): Prom
 
 /** Signed bytes of final transactions at these nonces or above: for a chain that went back behind what was final. */
 export function listFinalRaw(db: Queryable, lane: LaneKey, fromNonce: bigint): Promise<{ raw: Hex }[]> {
-  return db.many(z.object({ raw: Bytes }), sql`
+  return db.many(
+    z.object({ raw: Bytes }),
+    sql`
     select a.raw from chain_transactions t join transaction_attempts a on a.transaction_id = t.id and a.hash = t.mined_hash
-    where t.network = ${lane.network} and t.sender = ${lane.sender} and t.status = 'final' and t.nonce >= ${fromNonce} order by t.nonce limit 200`)
+    where t.network = ${lane.network} and t.sender = ${lane.sender} and t.status = 'final' and t.nonce >= ${fromNonce} order by t.nonce limit 200`,
+  )
 }

@@ -44,8 +44,18 @@ export async function passLane(parts: LaneParts, lane: LaneKey): Promise<number>
   const { db } = parts.deps
   const open = await listOpen(db, lane)
   if (open.length === 0) return 0
-  await signPlanned(parts, lane, open.filter((transaction) => transaction.status === 'planned'))
-  const attempts = Map.groupBy(await listAttempts(db, open.map((transaction) => transaction.id)), (attempt) => attempt.transactionId)
+  await signPlanned(
+    parts,
+    lane,
+    open.filter((transaction) => transaction.status === 'planned'),
+  )
+  const attempts = Map.groupBy(
+    await listAttempts(
+      db,
+      open.map((transaction) => transaction.id),
+    ),
+    (attempt) => attempt.transactionId,
+  )
   const current = await listOpen(db, lane)
   const unsent = current.filter((transaction) => transaction.status === 'sent' && transaction.lastBroadcastAt === null)
   await broadcast(parts, lane, unsent, attempts)
@@ -97,7 +107,14 @@ async function signAttempt(
     maxFeePerGas: form.fees.maxFee,
     maxPriorityFeePerGas: form.fees.priorityFee,
   })
-  const attempt: AttemptRow = { transactionId: transaction.id, sequence: form.sequence, hash, raw, ...form.fees, createdAt: parts.deps.clock.now() }
+  const attempt: AttemptRow = {
+    transactionId: transaction.id,
+    sequence: form.sequence,
+    hash,
+    raw,
+    ...form.fees,
+    createdAt: parts.deps.clock.now(),
+  }
   await parts.deps.db.tx(async (tx) => {
     await insertAttempt(tx, lane, attempt)
     await parts.handlers.get(transaction.purpose)?.onSent?.(tx, { ...told(lane, transaction), hash })
@@ -121,7 +138,11 @@ async function broadcast(
   })
   if (known.length === 0) return []
   const answers = await chain.send(known.map(({ latest }) => latest.raw))
-  await markBroadcast(deps.db, known.map(({ transaction }) => transaction.id), deps.clock.now())
+  await markBroadcast(
+    deps.db,
+    known.map(({ transaction }) => transaction.id),
+    deps.clock.now(),
+  )
   for (const [index, { transaction, latest }] of known.entries()) {
     const answer = answers[index]
     if (answer?.outcome === 'refused') complain(parts, lane, transaction, answer.words)
@@ -131,7 +152,9 @@ async function broadcast(
 }
 
 function complain({ deps }: LaneParts, lane: LaneKey, transaction: TransactionRow, why: string): void {
-  deps.metrics.gauge('purser_lane_refusals', 'How often a node refused a transaction; most often the settler has no gas.').inc()
+  deps.metrics
+    .gauge('purser_lane_refusals', 'How often a node refused a transaction; most often the settler has no gas.')
+    .inc()
   const facts = { network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString(), why }
   deps.log.error(facts, 'the node refuses a transaction; it stays and is tried again')
 }
@@ -140,7 +163,10 @@ function complain({ deps }: LaneParts, lane: LaneKey, transaction: TransactionRo
 async function replace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, last: AttemptRow): Promise<void> {
   const fees = replacementFees(last, await feesNow(parts.chain), feeLimits(parts.chain.network))
   if (fees === undefined) {
-    parts.deps.log.error({ network: lane.network, nonce: transaction.nonce.toString() }, 'a transaction waits: more than the fee limit would be needed')
+    parts.deps.log.error(
+      { network: lane.network, nonce: transaction.nonce.toString() },
+      'a transaction waits: more than the fee limit would be needed',
+    )
     return
   }
   const attempt = await signAttempt(parts, lane, transaction, { sequence: last.sequence + 1, fees })
@@ -148,12 +174,22 @@ async function replace(parts: LaneParts, lane: LaneKey, transaction: Transaction
 }
 
 /** Looks for the receipt of every hash ever signed at the open nonces, and moves each transaction as far as the chain says. */
-async function followReceipts(parts: LaneParts, lane: LaneKey, open: readonly TransactionRow[], attempts: Attempts): Promise<number> {
+async function followReceipts(
+  parts: LaneParts,
+  lane: LaneKey,
+  open: readonly TransactionRow[],
+  attempts: Attempts,
+): Promise<number> {
   const { chain } = parts
   const sent = open.filter((transaction) => transaction.status !== 'planned')
   if (sent.length === 0) return open.length
-  const hashes = sent.flatMap((transaction) => (attempts.get(transaction.id) ?? []).map(({ hash }) => ({ transaction, hash })))
-  const { receipts, head, transactionCount } = await chain.watch(lane.sender, hashes.map(({ hash }) => hash))
+  const hashes = sent.flatMap((transaction) =>
+    (attempts.get(transaction.id) ?? []).map(({ hash }) => ({ transaction, hash })),
+  )
+  const { receipts, head, transactionCount } = await chain.watch(
+    lane.sender,
+    hashes.map(({ hash }) => hash),
+  )
   const found = new Map<string, Receipt>()
   hashes.forEach(({ transaction }, index) => {
     const receipt = receipts[index]
@@ -167,7 +203,10 @@ async function followReceipts(parts: LaneParts, lane: LaneKey, open: readonly Tr
       else if (await advance(parts, lane, transaction, { receipt, head: head.number })) left -= 1
     } catch (error) {
       // One that cannot be closed must not keep those behind it from being closed.
-      parts.deps.log.error({ err: error, transactionId: transaction.id }, 'a transaction could not be followed; it will be tried again')
+      parts.deps.log.error(
+        { err: error, transactionId: transaction.id },
+        'a transaction could not be followed; it will be tried again',
+      )
     }
   }
   const lowest = open[0]?.nonce
@@ -175,7 +214,12 @@ async function followReceipts(parts: LaneParts, lane: LaneKey, open: readonly Tr
   return left
 }
 
-async function advance(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, seen: { readonly receipt: Receipt; readonly head: bigint }): Promise<boolean> {
+async function advance(
+  parts: LaneParts,
+  lane: LaneKey,
+  transaction: TransactionRow,
+  seen: { readonly receipt: Receipt; readonly head: bigint },
+): Promise<boolean> {
   const { receipt, head } = seen
   const depth = head - receipt.blockNumber + 1n
   const isFinal = depth >= BigInt(parts.chain.network.confirmationDepth)
@@ -186,7 +230,8 @@ async function advance(parts: LaneParts, lane: LaneKey, transaction: Transaction
     if (locked.status === 'final') return true
     await markMined(tx, transaction.id, receipt)
     const facts = { ...told(lane, transaction), hash: receipt.transactionHash }
-    if (locked.status !== 'mined' || locked.minedBlock !== receipt.blockNumber) await handler.onMined?.(tx, facts, receipt)
+    if (locked.status !== 'mined' || locked.minedBlock !== receipt.blockNumber)
+      await handler.onMined?.(tx, facts, receipt)
     if (!isFinal) return false
     await markFinal(tx, transaction.id)
     await handler.onFinal(tx, facts, receipt)
@@ -210,11 +255,13 @@ async function missing(
   const { attempts, transactionCount } = seen
   const { db, clock } = parts.deps
   // A node that counts it and has no receipt is merely behind itself.
-  if (transaction.status === 'mined') return transactionCount > transaction.nonce ? undefined : markReorganised(db, transaction.id)
+  if (transaction.status === 'mined')
+    return transactionCount > transaction.nonce ? undefined : markReorganised(db, transaction.id)
   const now = clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
   if (transactionCount <= transaction.nonce) parts.usedSince.delete(transaction.id)
-  else if (latest !== undefined && hasLongBeenUsed(parts, transaction, now)) return displace(parts, lane, transaction, latest)
+  else if (latest !== undefined && hasLongBeenUsed(parts, transaction, now))
+    return displace(parts, lane, transaction, latest)
   if (latest === undefined || now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
   const [answer] = await broadcast(parts, lane, [transaction], attempts)
   // Only the lowest nonce that the chain waits for can be helped by a higher fee, and only when fees are what it lacks.
@@ -235,9 +282,17 @@ function hasLongBeenUsed({ usedSince, chain }: LaneParts, transaction: Transacti
 }
 
 /** Closes a transaction whose nonce somebody else used, and lets its feature find out what that means. */
-async function displace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, latest: AttemptRow): Promise<void> {
+async function displace(
+  parts: LaneParts,
+  lane: LaneKey,
+  transaction: TransactionRow,
+  latest: AttemptRow,
+): Promise<void> {
   const handler = handlerOf(parts, transaction)
-  parts.deps.log.error({ network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString() }, 'a nonce of the settler was used outside the lane')
+  parts.deps.log.error(
+    { network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString() },
+    'a nonce of the settler was used outside the lane',
+  )
   await parts.deps.db.tx(async (tx) => {
     const locked = await lockTransaction(tx, transaction.id)
     if (locked.status !== 'sent') return
@@ -250,7 +305,10 @@ async function displace(parts: LaneParts, lane: LaneKey, transaction: Transactio
 /** When the chain is behind nonces that were final (a deep reorganisation, a dev chain restored from a copy), their bytes go out again. */
 async function fillGap(parts: LaneParts, lane: LaneKey, chainNonce: bigint, lowest: bigint): Promise<void> {
   const { db, log } = parts.deps
-  log.warn({ network: lane.network, chainNonce: chainNonce.toString(), ours: lowest.toString() }, 'the chain is behind the lane; stored transactions are sent again')
+  log.warn(
+    { network: lane.network, chainNonce: chainNonce.toString(), ours: lowest.toString() },
+    'the chain is behind the lane; stored transactions are sent again',
+  )
   await parts.chain.send((await listFinalRaw(db, lane, chainNonce)).map(({ raw }) => raw))
 }
 

@@ -33,7 +33,11 @@ export function createLanes(options: LanesOptions): Lanes {
     wakers.get(network.name)?.resolve()
     wakers.set(network.name, Promise.withResolvers())
   }
-  const drive = async (network: Network, handlers: ReadonlyMap<string, LaneHandler>, lost: AbortSignal): Promise<void> => {
+  const drive = async (
+    network: Network,
+    handlers: ReadonlyMap<string, LaneHandler>,
+    lost: AbortSignal,
+  ): Promise<void> => {
     const parts = { deps, chain: chains.on(network), signer, handlers, usedSince: new Map<string, number>() }
     let resumed = false
     while (!stopping.signal.aborted && !lost.aborted) {
@@ -42,7 +46,11 @@ export function createLanes(options: LanesOptions): Lanes {
         if (!resumed) await resumeLane(parts, keyOf(network))
         resumed = true
         const open = await passLane(parts, keyOf(network))
-        await waitForWork(waker?.promise ?? Promise.resolve(), open > 0 ? pollMsOf(network) : idlePollMs, stopping.signal)
+        await waitForWork(
+          waker?.promise ?? Promise.resolve(),
+          open > 0 ? pollMsOf(network) : idlePollMs,
+          stopping.signal,
+        )
       } catch (error) {
         deps.log.warn({ err: error, network: network.name }, 'a lane could not go on; it will be tried again')
         await pause(failureMs, stopping.signal)

@@ -78,7 +78,12 @@ export interface TokenDomain {
  * has not indexed it: ask again later and decide nothing.
  */
 export type AuthorizationUse =
-  | { readonly outcome: 'used'; readonly transactionHash: Hex; readonly blockNumber: bigint; readonly logs: readonly Log[] }
+  | {
+      readonly outcome: 'used'
+      readonly transactionHash: Hex
+      readonly blockNumber: bigint
+      readonly logs: readonly Log[]
+    }
   | { readonly outcome: 'cancelled' }
   | { readonly outcome: 'open' }
 

@@ -39,7 +39,13 @@ export function readReceipt(value: unknown, hash: Hex): Receipt | undefined {
 }
 
 export function readLog(value: unknown): Log {
-  if (!isRecord(value) || typeof value.address !== 'string' || !isAddress(value.address) || !Array.isArray(value.topics)) throw lying('log')
+  if (
+    !isRecord(value) ||
+    typeof value.address !== 'string' ||
+    !isAddress(value.address) ||
+    !Array.isArray(value.topics)
+  )
+    throw lying('log')
   const topics = value.topics.map((topic) => readHex(topic, 'log topic'))
   return { address: value.address, topics, data: readHex(value.data, 'log data') }
 }

@@ -5,7 +5,10 @@ export interface Signatures {
   readonly recover: Recover
   readonly keccak: Keccak
   /** Compact signature (64 bytes, low s) and recovery bit over a 32-byte hash. */
-  readonly sign: (hash: Uint8Array, privateKey: Uint8Array) => { readonly signature: Uint8Array; readonly yParity: 0 | 1 }
+  readonly sign: (
+    hash: Uint8Array,
+    privateKey: Uint8Array,
+  ) => { readonly signature: Uint8Array; readonly yParity: 0 | 1 }
   readonly publicKeyOf: (privateKey: Uint8Array) => Uint8Array
   /** `native` is libsecp256k1 through N-API (65 µs a recovery here), `wasm` the same library in WebAssembly (250 µs). */
   readonly engine: 'native' | 'wasm'
@@ -15,7 +18,9 @@ export interface Signatures {
 export async function createSignatures(): Promise<Signatures> {
   const keccak = await createFastKeccak()
   const native = await loadNative()
-  return native === undefined ? { ...(await loadWasm()), keccak, engine: 'wasm' } : { ...native, keccak, engine: 'native' }
+  return native === undefined
+    ? { ...(await loadWasm()), keccak, engine: 'wasm' }
+    : { ...native, keccak, engine: 'native' }
 }
 
 async function createFastKeccak(): Promise<Keccak> {
@@ -30,7 +35,9 @@ type Curve = Pick<Signatures, 'recover' | 'sign' | 'publicKeyOf'>
 /** npm `secp256k1` falls back to slow JavaScript without a word, so its binding is asked for by name. */
 async function loadNative(): Promise<Curve | undefined> {
   try {
-    const { default: curve } = await import('secp256k1/bindings.js' as string) as { default: typeof import('secp256k1') }
+    const { default: curve } = (await import('secp256k1/bindings.js' as string)) as {
+      default: typeof import('secp256k1')
+    }
     return {
       recover(hash, signature, recovery) {
         try {

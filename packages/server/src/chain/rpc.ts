@@ -49,7 +49,8 @@ export function createRpc(outbound: Outbound, { urls, chainId, timeoutMs }: RpcO
   const refuseOtherChain = async (url: string): Promise<void> => {
     if (ofOurChain.has(url)) return
     const [answer] = await ask(url, [{ method: 'eth_chainId', params: [] }])
-    if (answer?.ok !== true || answer.result !== `0x${chainId.toString(16)}`) throw new Error(`the node is not of chain ${chainId}`)
+    if (answer?.ok !== true || answer.result !== `0x${chainId.toString(16)}`)
+      throw new Error(`the node is not of chain ${chainId}`)
     ofOurChain.add(url)
   }
   const batch = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
@@ -94,7 +95,8 @@ function readAnswers(entries: readonly unknown[], first: number, count: number):
   for (const entry of entries) {
     if (!isRecord(entry) || typeof entry.id !== 'number') throw new Error('the node answered without an id')
     const index = entry.id - first
-    if (index < 0 || index >= count || answers[index] !== undefined) throw new Error('the node answered a call that was not made')
+    if (index < 0 || index >= count || answers[index] !== undefined)
+      throw new Error('the node answered a call that was not made')
     answers[index] = readAnswer(entry)
   }
   return answers.map((answer) => {
@@ -109,9 +111,16 @@ function readAnswer(entry: Readonly<Record<string, unknown>>): RpcAnswer {
     return { ok: true, result: entry.result }
   }
   const { code, message, data } = entry.error
-  if (typeof code !== 'number' || nodeFaults.has(code)) throw new Error(`the node could not serve the call: ${String(code)}`)
-  const revert = typeof data === 'string' ? data : isRecord(data) && typeof data.data === 'string' ? data.data : undefined
-  return { ok: false, code, message: typeof message === 'string' ? message.slice(0, 1_024) : '', data: revert !== undefined && isHex(revert) ? revert : undefined }
+  if (typeof code !== 'number' || nodeFaults.has(code))
+    throw new Error(`the node could not serve the call: ${String(code)}`)
+  const revert =
+    typeof data === 'string' ? data : isRecord(data) && typeof data.data === 'string' ? data.data : undefined
+  return {
+    ok: false,
+    code,
+    message: typeof message === 'string' ? message.slice(0, 1_024) : '',
+    data: revert !== undefined && isHex(revert) ? revert : undefined,
+  }
 }
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -10,6 +10,7 @@ import { systemClock } from '../platform/clock.ts'
 import { sql } from '../platform/db/db.ts'
 import { systemRandom } from '../platform/random.ts'
 import { type Custody, openCustody } from './index.ts'
+import { readKey } from './key-file.ts'
 
 let database: TestDatabase
 let directory: string
@@ -51,6 +52,20 @@ test('processes that start for the first time together agree on one key file and
   expect(new Set(all.map(({ settler }) => settler.address)).size).toBe(1)
   expect(new Set(all.map(({ settlementTokens }) => settlementTokens.mint('pay_1'))).size).toBe(1)
   expect(await storedKeys()).toHaveLength(3)
+  expect(readdirSync(directory)).toEqual(['key-encryption-key'])
+})
+
+test('a process that finds the key file made by another at the last moment uses that one', () => {
+  const made: Uint8Array[] = []
+  const random = {
+    bytes(length: number) {
+      made.push(readKey({ file }, { createIfMissing: true, random: systemRandom }))
+      return systemRandom.bytes(length)
+    },
+  }
+  const key = readKey({ file }, { createIfMissing: true, random })
+  expect(made).toHaveLength(1)
+  expect(Buffer.from(key)).toEqual(Buffer.from(made[0] ?? []))
   expect(readdirSync(directory)).toEqual(['key-encryption-key'])
 })
 

@@ -35,16 +35,28 @@ export interface KeyEncryption {
   unwrap(wrapped: Uint8Array, associatedData: string): Promise<Uint8Array>
 }
 
-export async function sealEnvelope(kek: KeyEncryption, secret: Uint8Array, associatedData: string, random: Random): Promise<Envelope> {
+export async function sealEnvelope(
+  kek: KeyEncryption,
+  secret: Uint8Array,
+  associatedData: string,
+  random: Random,
+): Promise<Envelope> {
   const dataKey = random.bytes(32)
   try {
-    return { wrappedDataKey: await kek.wrap(dataKey, associatedData), sealed: encrypt(dataKey, secret, associatedData, random) }
+    return {
+      wrappedDataKey: await kek.wrap(dataKey, associatedData),
+      sealed: encrypt(dataKey, secret, associatedData, random),
+    }
   } finally {
     dataKey.fill(0)
   }
 }
 
-export async function openEnvelope(kek: KeyEncryption, envelope: Envelope, associatedData: string): Promise<Uint8Array> {
+export async function openEnvelope(
+  kek: KeyEncryption,
+  envelope: Envelope,
+  associatedData: string,
+): Promise<Uint8Array> {
   const dataKey = await kek.unwrap(envelope.wrappedDataKey, associatedData)
   try {
     return decrypt(dataKey, envelope.sealed, associatedData)

@@ -8,7 +8,15 @@ import type { Sealer } from '../platform/secret.ts'
 import { decrypt, encrypt, type KeyEncryption, localKeyEncryption, openEnvelope, sealEnvelope } from './envelope.ts'
 import { type KeySource, readKey } from './key-file.ts'
 import { createSigner } from './signer.ts'
-import { findCurrentKey, insertFingerprint, insertKey, type KeyPurpose, listFingerprints, lockKeys, type SealedKeyRow } from './store.ts'
+import {
+  findCurrentKey,
+  insertFingerprint,
+  insertKey,
+  type KeyPurpose,
+  listFingerprints,
+  lockKeys,
+  type SealedKeyRow,
+} from './store.ts'
 
 export interface CustodyOptions {
   readonly db: Db
@@ -26,14 +34,21 @@ export interface Custody {
   readonly settlementTokens: { mint(paymentId: string): string; check(paymentId: string, token: string): boolean }
 }
 
-const algorithms: Readonly<Record<KeyPurpose, string>> = { settler: 'secp256k1', 'settlement-token': 'hmac-sha256', answers: 'aes-256-gcm' }
+const algorithms: Readonly<Record<KeyPurpose, string>> = {
+  settler: 'secp256k1',
+  'settlement-token': 'hmac-sha256',
+  answers: 'aes-256-gcm',
+}
 
 /**
  * Opens the service's own keys, making those that are missing: once, however many processes start together. A
  * key-encryption key that is not the one the database knows stops the start before anything is opened or made.
  */
 export async function openCustody(options: CustodyOptions): Promise<Custody> {
-  const kek = localKeyEncryption(readKey(options.source, { ...options, createIfMissing: await mayCreate(options) }), options.random)
+  const kek = localKeyEncryption(
+    readKey(options.source, { ...options, createIfMissing: await mayCreate(options) }),
+    options.random,
+  )
   const rows = await options.db.tx(async (tx) => {
     await lockKeys(tx)
     await refuseOtherKey(tx, kek, options.clock)
@@ -63,7 +78,9 @@ async function refuseOtherKey(tx: Tx, kek: KeyEncryption, clock: Clock): Promise
   const known = await listFingerprints(tx)
   if (known.includes(kek.fingerprint)) return
   if (known.length > 0) {
-    throw new Error(`the key-encryption key (fingerprint ${kek.fingerprint}) is not the one that this database was sealed with (${known.join(', ')})`)
+    throw new Error(
+      `the key-encryption key (fingerprint ${kek.fingerprint}) is not the one that this database was sealed with (${known.join(', ')})`,
+    )
   }
   await insertFingerprint(tx, kek.fingerprint, clock.now())
 }
@@ -72,7 +89,12 @@ function openKey(kek: KeyEncryption, row: SealedKeyRow): Promise<Uint8Array> {
   return openEnvelope(kek, row, associatedDataOf(row))
 }
 
-async function ensureKey(tx: Tx, options: CustodyOptions, kek: KeyEncryption, purpose: KeyPurpose): Promise<SealedKeyRow> {
+async function ensureKey(
+  tx: Tx,
+  options: CustodyOptions,
+  kek: KeyEncryption,
+  purpose: KeyPurpose,
+): Promise<SealedKeyRow> {
   const stored = await findCurrentKey(tx, purpose)
   if (stored !== undefined) return stored
   const secret = newSecret(purpose, options)

@@ -8,7 +8,10 @@ export type KeySource = { readonly file: string } | { readonly base64: string }
  * The key-encryption key's bytes. Only the first start of `npm start` may make the file; anywhere else a missing key
  * stops the start, since a new one would open nothing. A file that others may read is refused.
  */
-export function readKey(source: KeySource, options: { readonly createIfMissing: boolean; readonly random: Random }): Uint8Array {
+export function readKey(
+  source: KeySource,
+  options: { readonly createIfMissing: boolean; readonly random: Random },
+): Uint8Array {
   if ('base64' in source) return sized(Buffer.from(source.base64, 'base64'), 'KEY_ENCRYPTION_KEY')
   if (!existsSync(source.file)) {
     if (!options.createIfMissing) throw new Error(`there is no key-encryption key at ${source.file}`)

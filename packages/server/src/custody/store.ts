@@ -27,8 +27,11 @@ export async function insertFingerprint(tx: Tx, fingerprint: string, now: Date):
 }
 
 export function findCurrentKey(db: Queryable, purpose: KeyPurpose): Promise<SealedKeyRow | undefined> {
-  return db.maybeOne(SealedKeyRow, sql`
-    select kid, purpose, algorithm, wrapped_data_key, sealed from sealed_keys where purpose = ${purpose} and retired_at is null`)
+  return db.maybeOne(
+    SealedKeyRow,
+    sql`
+    select kid, purpose, algorithm, wrapped_data_key, sealed from sealed_keys where purpose = ${purpose} and retired_at is null`,
+  )
 }
 
 export async function insertKey(tx: Tx, key: SealedKeyRow, fingerprint: string, now: Date): Promise<void> {

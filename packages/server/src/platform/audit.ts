@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@purser/protocol'
 import { z } from 'zod'
+import type { Clock } from './clock.ts'
 import type { Actor, Environment } from './ctx.ts'
 import { type Queryable, sql, type Tx } from './db/db.ts'
 import { newId, type OrganisationId } from './ids.ts'
-import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 
 /** One change worth remembering: which operation, on what, and what a reader needs to understand it. Never a secret. */
@@ -33,7 +33,10 @@ export async function appendAudit(ctx: AuditCtx, tx: Tx, entry: AuditEntry): Pro
   const { organisationId, environment } = ctx.tenant
   await tx.run(sql`
     insert into audit_heads (organisation_id, sequence, hash) values (${organisationId}, 0, ${genesis}) on conflict do nothing`)
-  const head = await tx.one(Head, sql`select sequence, hash from audit_heads where organisation_id = ${organisationId} for update`)
+  const head = await tx.one(
+    Head,
+    sql`select sequence, hash from audit_heads where organisation_id = ${organisationId} for update`,
+  )
   const record: AuditRecord = {
     id: newId('aud', ctx),
     sequence: head.sequence + 1n,
@@ -50,7 +53,9 @@ export async function appendAudit(ctx: AuditCtx, tx: Tx, entry: AuditEntry): Pro
     insert into audit_log (organisation_id, sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash)
     values (${organisationId}, ${record.sequence}, ${record.id}, ${environment}, ${record.action}, ${JSON.stringify(record.actor)},
       ${record.requestId}, ${record.target}, ${JSON.stringify(record.details)}, ${record.createdAt}, ${head.hash}, ${hash})`)
-  await tx.run(sql`update audit_heads set sequence = ${record.sequence}, hash = ${hash} where organisation_id = ${organisationId}`)
+  await tx.run(
+    sql`update audit_heads set sequence = ${record.sequence}, hash = ${hash} where organisation_id = ${organisationId}`,
+  )
 }
 
 export interface AuditRecord {
@@ -68,7 +73,14 @@ export interface AuditRecord {
 /** SHA-256 over the previous hash and the record as canonical JSON (RFC 8785). */
 export function auditHash(previous: Uint8Array, organisationId: string, record: AuditRecord): Uint8Array {
   const text = canonicalJson(
-    JSON.parse(JSON.stringify({ ...record, organisationId, sequence: record.sequence.toString(), createdAt: record.createdAt.toISOString() })),
+    JSON.parse(
+      JSON.stringify({
+        ...record,
+        organisationId,
+        sequence: record.sequence.toString(),
+        createdAt: record.createdAt.toISOString(),
+      }),
+    ),
   )
   return createHash('sha256').update(previous).update(text).digest()
 }
@@ -87,26 +99,38 @@ const StoredRecord = z.object({
   hash: z.instanceof(Uint8Array),
 })
 
-export type AuditVerdict = { readonly intact: true; readonly records: bigint } | { readonly intact: false; readonly brokenAt: bigint }
+export type AuditVerdict =
+  | { readonly intact: true; readonly records: bigint }
+  | { readonly intact: false; readonly brokenAt: bigint }
 
 /** Recomputes the chain of one organisation from its first record to the stored head, a page at a time. */
 export async function verifyAudit(db: Queryable, organisationId: OrganisationId): Promise<AuditVerdict> {
-  const head = await db.maybeOne(Head, sql`select sequence, hash from audit_heads where organisation_id = ${organisationId}`)
+  const head = await db.maybeOne(
+    Head,
+    sql`select sequence, hash from audit_heads where organisation_id = ${organisationId}`,
+  )
   let previous: Uint8Array = genesis
   let sequence = 0n
   for (;;) {
-    const page = await db.many(StoredRecord, sql`
+    const page = await db.many(
+      StoredRecord,
+      sql`
       select id, sequence, environment, action, actor, request_id, target, details, created_at, previous_hash, hash
-      from audit_log where organisation_id = ${organisationId} and sequence > ${sequence} order by sequence limit 500`)
+      from audit_log where organisation_id = ${organisationId} and sequence > ${sequence} order by sequence limit 500`,
+    )
     if (page.length === 0) break
     for (const { previousHash, hash, ...record } of page) {
-      const sound = record.sequence === sequence + 1n && equal(previousHash, previous) && equal(hash, auditHash(previous, organisationId, record))
+      const sound =
+        record.sequence === sequence + 1n &&
+        equal(previousHash, previous) &&
+        equal(hash, auditHash(previous, organisationId, record))
       if (!sound) return { intact: false, brokenAt: sequence + 1n }
       previous = hash
       sequence = record.sequence
     }
   }
-  const complete = sequence === (head?.sequence ?? 0n) && (head === undefined || sequence === 0n || equal(head.hash, previous))
+  const complete =
+    sequence === (head?.sequence ?? 0n) && (head === undefined || sequence === 0n || equal(head.hash, previous))
   return complete ? { intact: true, records: sequence } : { intact: false, brokenAt: sequence + 1n }
 }
 

@@ -46,13 +46,29 @@ export function defineErrors<const T extends ErrorTable>(table: T): Fail<T> {
 /** What any operation may answer, whatever its room. */
 export const failPlatform = defineErrors({
   unauthorized: { status: 401, title: 'Unauthorized', detail: 'API key is invalid or missing.' },
-  'malformed-json': { status: 400, title: 'Malformed JSON', detail: 'The request body is not JSON that this service reads.' },
+  'malformed-json': {
+    status: 400,
+    title: 'Malformed JSON',
+    detail: 'The request body is not JSON that this service reads.',
+  },
   'bad-request': { status: 400, title: 'Bad Request', detail: 'The request is not well-formed HTTP for this address.' },
   'not-found': { status: 404, title: 'Not Found', detail: 'There is nothing at this address.' },
   'request-timeout': { status: 408, title: 'Request Timeout', detail: 'The request did not arrive in time.' },
-  'payload-too-large': { status: 413, title: 'Payload Too Large', detail: 'The request body is larger than this address takes.' },
-  'unsupported-media-type': { status: 415, title: 'Unsupported Media Type', detail: 'Send the body as application/json.' },
-  'validation-error': { status: 422, title: 'Validation Error', detail: 'The request has faults; each is named in errors.' },
+  'payload-too-large': {
+    status: 413,
+    title: 'Payload Too Large',
+    detail: 'The request body is larger than this address takes.',
+  },
+  'unsupported-media-type': {
+    status: 415,
+    title: 'Unsupported Media Type',
+    detail: 'Send the body as application/json.',
+  },
+  'validation-error': {
+    status: 422,
+    title: 'Validation Error',
+    detail: 'The request has faults; each is named in errors.',
+  },
   'address-format-invalid': {
     status: 422,
     title: 'Address Format Invalid',
@@ -68,9 +84,21 @@ export const failPlatform = defineErrors({
     title: 'Idempotency In Progress',
     detail: 'The first request with this Idempotency-Key is still running. Try again shortly.',
   },
-  'rate-limit-exceeded': { status: 429, title: 'Rate Limit Exceeded', detail: 'Too many requests. Wait as Retry-After says.' },
-  'internal-error': { status: 500, title: 'Internal Error', detail: 'Something failed on our side. Nothing more is known to you; the requestId finds it in our log.' },
-  'service-unavailable': { status: 503, title: 'Service Unavailable', detail: 'The service cannot answer at the moment. Try again shortly.' },
+  'rate-limit-exceeded': {
+    status: 429,
+    title: 'Rate Limit Exceeded',
+    detail: 'Too many requests. Wait as Retry-After says.',
+  },
+  'internal-error': {
+    status: 500,
+    title: 'Internal Error',
+    detail: 'Something failed on our side. Nothing more is known to you; the requestId finds it in our log.',
+  },
+  'service-unavailable': {
+    status: 503,
+    title: 'Service Unavailable',
+    detail: 'The service cannot answer at the moment. Try again shortly.',
+  },
 })
 
 /** Whether a thrown value is a refusal with this code. */

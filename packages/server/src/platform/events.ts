@@ -32,4 +32,3 @@ export async function publishEvents(
     from unnest(${ids}::text[], ${texts}::text[]) as given (id, payload)`)
   return ids
 }
-

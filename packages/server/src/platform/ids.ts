@@ -5,8 +5,30 @@ import type { Random } from './random.ts'
 
 /** Every identifier prefix of the service document and of decisions.md, section 1. */
 export const idPrefixes = [
-  'byw', 'mwt', 'cad', 'bac', 'vlt', 'sess', 'key', 'wh', 'del', 'evt',
-  'org', 'acc', 'pay', 'plog', 'doc', 'fil', 'wtx', 'wdr', 'reg', 'vat', 'req', 'aud', 'ctx', 'job',
+  'byw',
+  'mwt',
+  'cad',
+  'bac',
+  'vlt',
+  'sess',
+  'key',
+  'wh',
+  'del',
+  'evt',
+  'org',
+  'acc',
+  'pay',
+  'plog',
+  'doc',
+  'fil',
+  'wtx',
+  'wdr',
+  'reg',
+  'vat',
+  'req',
+  'aud',
+  'ctx',
+  'job',
 ] as const
 
 export type IdPrefix = (typeof idPrefixes)[number]

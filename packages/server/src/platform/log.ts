@@ -3,9 +3,16 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 export type Log = Logger
 
 /** Header and field names whose values never reach a log line, wherever they stand in the logged object. */
-const redactedPaths = ['apiKey', 'authorization', 'credential', 'privateKey', 'secret', 'settlementToken', 'signature', 'key'].flatMap(
-  (name) => [name, `*.${name}`, `*.*.${name}`],
-)
+const redactedPaths = [
+  'apiKey',
+  'authorization',
+  'credential',
+  'privateKey',
+  'secret',
+  'settlementToken',
+  'signature',
+  'key',
+].flatMap((name) => [name, `*.${name}`, `*.*.${name}`])
 
 /**
  * Structured JSON lines. Redaction is by field name, so a secret may only be logged under one of the names above,

@@ -15,7 +15,12 @@ export function createMetrics(): Metrics {
   const registers = [registry]
   return {
     registry,
-    requests: new Counter({ name: 'purser_requests_total', help: 'Answered requests.', labelNames: ['operation', 'status'], registers }),
+    requests: new Counter({
+      name: 'purser_requests_total',
+      help: 'Answered requests.',
+      labelNames: ['operation', 'status'],
+      registers,
+    }),
     requestSeconds: new Histogram({
       name: 'purser_request_seconds',
       help: 'Time from the request read to the answer given.',
@@ -23,7 +28,12 @@ export function createMetrics(): Metrics {
       buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15],
       registers,
     }),
-    jobs: new Counter({ name: 'purser_jobs_total', help: 'Background jobs run.', labelNames: ['job', 'outcome'], registers }),
+    jobs: new Counter({
+      name: 'purser_jobs_total',
+      help: 'Background jobs run.',
+      labelNames: ['job', 'outcome'],
+      registers,
+    }),
     gauge: (name, help) => {
       const known = registry.getSingleMetric(name)
       return known instanceof Gauge ? known : new Gauge({ name, help, registers })

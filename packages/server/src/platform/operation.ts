@@ -57,7 +57,12 @@ export interface OperationSpec<P, Q, I, O> {
   readonly organisationInPath?: boolean
   readonly run: (
     ctx: Ctx,
-    request: { params: Parsed<P>; query: Parsed<Q>; body: Parsed<I>; headers: Readonly<Record<string, string | undefined>> },
+    request: {
+      params: Parsed<P>
+      query: Parsed<Q>
+      body: Parsed<I>
+      headers: Readonly<Record<string, string | undefined>>
+    },
   ) => unknown
 }
 
@@ -83,7 +88,12 @@ export function operation<
     readonly list?: L
     readonly run: (
       ctx: Ctx,
-      request: { params: Parsed<P>; query: Parsed<Q>; body: Parsed<I>; headers: Readonly<Record<string, string | undefined>> },
+      request: {
+        params: Parsed<P>
+        query: Parsed<Q>
+        body: Parsed<I>
+        headers: Readonly<Record<string, string | undefined>>
+      },
     ) => AnswerOf<O, L> | Promise<AnswerOf<O, L>>
   },
 ): Operation {

@@ -29,7 +29,12 @@ export function createOutbound(): Outbound {
   const poolOf = (origin: string): Pool => {
     const known = pools.get(origin)
     if (known !== undefined) return known
-    const pool = new Pool(origin, { connections: connectionsPerOrigin, pipelining: 1, keepAliveTimeout: 10_000, connectTimeout: 5_000 })
+    const pool = new Pool(origin, {
+      connections: connectionsPerOrigin,
+      pipelining: 1,
+      keepAliveTimeout: 10_000,
+      connectTimeout: 5_000,
+    })
     pools.set(origin, pool)
     return pool
   }
@@ -37,7 +42,8 @@ export function createOutbound(): Outbound {
     async postJson(url, body, limits) {
       const { origin, pathname, search, username, password } = new URL(url)
       const headers: Record<string, string> = { 'content-type': 'application/json' }
-      if (username !== '') headers.authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
+      if (username !== '')
+        headers.authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
       return parse(await post(poolOf(origin), `${pathname}${search}`, headers, body, limits))
     },
     async close() {
@@ -46,10 +52,24 @@ export function createOutbound(): Outbound {
   }
 }
 
-async function post(pool: Pool, path: string, headers: Record<string, string>, body: string, limits: PostLimits): Promise<string> {
+async function post(
+  pool: Pool,
+  path: string,
+  headers: Record<string, string>,
+  body: string,
+  limits: PostLimits,
+): Promise<string> {
   const signal = AbortSignal.timeout(limits.timeoutMs)
   try {
-    const answer = await pool.request({ path, method: 'POST', headers, body, signal, headersTimeout: limits.timeoutMs, bodyTimeout: limits.timeoutMs })
+    const answer = await pool.request({
+      path,
+      method: 'POST',
+      headers,
+      body,
+      signal,
+      headersTimeout: limits.timeoutMs,
+      bodyTimeout: limits.timeoutMs,
+    })
     if (answer.statusCode !== 200) {
       await answer.body.dump({ limit: 65_536 })
       throw new OutboundError('status', { status: answer.statusCode })
@@ -61,7 +81,10 @@ async function post(pool: Pool, path: string, headers: Record<string, string>, b
   }
 }
 
-async function readBounded(body: AsyncIterable<Uint8Array> & { destroy(): unknown }, bytesMax: number): Promise<string> {
+async function readBounded(
+  body: AsyncIterable<Uint8Array> & { destroy(): unknown },
+  bytesMax: number,
+): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {

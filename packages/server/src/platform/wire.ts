@@ -9,7 +9,10 @@ export function text(charactersMax: number, charactersMin = 0) {
     .string()
     .min(charactersMin)
     .max(charactersMax)
-    .refine((value) => !value.includes('\u0000') && value.isWellFormed(), 'must be well-formed text without NUL characters')
+    .refine(
+      (value) => !value.includes('\u0000') && value.isWellFormed(),
+      'must be well-formed text without NUL characters',
+    )
 }
 
 /** A point in time on the wire: ISO 8601, UTC, milliseconds. Given as a Date, written as text. */
@@ -22,7 +25,12 @@ export const Instant = z.codec(z.date(), z.iso.datetime(), {
 export const InstantInput = z.iso.datetime({ offset: true }).transform((value) => instantOf(value))
 
 const jsonDepthMax = 16
-const Json: z.ZodType<unknown> = z.unknown().refine((value) => depthOf(value) <= jsonDepthMax && !holdsNul(value), 'must be JSON nested at most 16 levels, without NUL characters')
+const Json: z.ZodType<unknown> = z
+  .unknown()
+  .refine(
+    (value) => depthOf(value) <= jsonDepthMax && !holdsNul(value),
+    'must be JSON nested at most 16 levels, without NUL characters',
+  )
 
 /** A free-form object kept as it was sent, at most 16 KiB as text. */
 export const Metadata = z
@@ -34,9 +42,11 @@ function depthOf(value: unknown): number {
   return 1 + Object.values(value).reduce((deepest: number, inner) => Math.max(deepest, depthOf(inner)), 0)
 }
 
-function holdsNul(value: unknown): boolean {
-  const json = JSON.stringify(value)
-  return json?.includes('\\u0000') ?? false
+/** Whether jsonb can hold it: it takes neither NUL nor half a surrogate pair, in names as in texts. */
+function isStorable(value: unknown): boolean {
+  if (typeof value === 'string') return isStorableText(value)
+  if (typeof value !== 'object' || value === null) return true
+  return Object.entries(value).every(([name, inner]) => isStorableText(name) && isStorable(inner))
 }
 
 /** `?limit=` and `?cursor=` of every list: 50 by default, at most 500; the cursor is opaque. */
@@ -51,7 +61,9 @@ export function openCursor(cursor: string | undefined): string | undefined {
   const key = Buffer.from(cursor, 'base64url').toString('utf8')
   const valid = /^[a-z]{2,8}_[0-9a-z]{26}$/.test(key) || /^[0-9]{1,19}$/.test(key)
   if (!valid || Buffer.from(key).toString('base64url') !== cursor) {
-    throw failPlatform('validation-error', { errors: [{ path: '/cursor', message: 'is not a cursor that this service gave' }] })
+    throw failPlatform('validation-error', {
+      errors: [{ path: '/cursor', message: 'is not a cursor that this service gave' }],
+    })
   }
   return key
 }

@@ -22,6 +22,7 @@ export interface Service {
 }
 
 const script = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const gate = path.join(import.meta.dirname, 'gate.ts')
 /** Spares the many starts of a crash test the compiling; a directory of this test process alone. */
 const compileCache = mkdtempSync(path.join(tmpdir(), 'purser-compiled-'))
 
@@ -54,15 +55,32 @@ export interface Started {
 
 /** Starts main.ts with this environment and no other. */
 export function spawnService(env: Env, args: readonly string[] = []): Started {
-  const child = spawn(process.execPath, [script, ...args], {
+  return follow(run(env, [script, ...args]))
+}
+
+/** One that has read all its code and waits at the gate: a crash test has no time to watch that twenty times. */
+export function spawnWaiting(env: Env): () => Started {
+  const child = run(env, ['--import', gate, script])
+  const started = follow(child)
+  return () => {
+    child.send('go')
+    return started
+  }
+}
+
+function run(env: Env, args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, args, {
     env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: compileCache, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
+}
+
+function follow(child: ChildProcess): Started {
   const killWithUs = (): boolean => child.kill('SIGKILL')
   process.once('exit', killWithUs)
   const said = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
       said[name] += text
     })
   }
@@ -80,14 +98,14 @@ export function spawnService(env: Env, args: readonly string[] = []): Started {
         const look = (): void => {
           const up = upLine(said.stdout)
           if (up === undefined) return
-          child.stdout.off('data', look)
+          child.stdout?.off('data', look)
           const end = (signal: NodeJS.Signals): Promise<number | string> => {
             child.kill(signal)
             return ended
           }
           resolve({ ...started, base: `http://127.0.0.1:${up.port}`, metricsPort: up.metricsPort, settler: up.settler, end })
         }
-        child.stdout.on('data', look)
+        child.stdout?.on('data', look)
         look()
         void ended.then((how) => reject(new Error(`the service ended (${how}) before it was up: ${said.stderr}`)))
       }),

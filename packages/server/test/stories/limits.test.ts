@@ -127,16 +127,20 @@ test('a numbered stub that bought before is a duplicate, also when the plan is f
   expect(await codesOf([verify('stub_payment_1', asked), verify('stub_payment_2', asked)])).toEqual(['409 duplicate-payment', '429 payment-limit-reached'])
 })
 
-test('of ten payments sent at once only those are taken whose gas the day’s budget still holds', async () => {
+test('only those payments are taken whose gas the day’s budget still holds, also of ten at once on a plan with a limit', async () => {
   const thrifty = await world.another({ settleGasPerDayMax: 250_000n })
-  const spender = await world.organisation()
-  const asked = { key: spender.testKey, walletId: (await world.wallet(spender)).id }
-  const credentials = await Promise.all(Array.from({ length: 10 }, async () => payer.credential(await challenge(asked))))
-  const answers = await Promise.all(credentials.map((credential) => verify(credential, asked, thrifty.base)))
-  expect(countByStatus(answers)).toEqual({ 200: 2, 429: 8 })
-  expect(new Set(answers.filter(({ status }) => status === 429).map(codeOf))).toEqual(new Set(['settlement-budget-exceeded']))
-  expect(await footprint(spender)).toEqual([2, 2, 2])
-  expect((await verify(stub, asked, thrifty.base)).status).toBe(200)
+  for (const plan of ['pro', 'enterprise'] as const) {
+    const spender = await world.organisation(plan)
+    const asked = { key: spender.testKey, walletId: (await world.wallet(spender)).id }
+    const credentials = await Promise.all(Array.from({ length: 10 }, async () => payer.credential(await challenge(asked))))
+    const answers: Answer[] = []
+    if (plan === 'pro') answers.push(...(await Promise.all(credentials.map((credential) => verify(credential, asked, thrifty.base)))))
+    else for (const credential of credentials) answers.push(await verify(credential, asked, thrifty.base))
+    expect(countByStatus(answers)).toEqual({ 200: 2, 429: 8 })
+    expect(new Set(answers.filter(({ status }) => status === 429).map(codeOf))).toEqual(new Set(['settlement-budget-exceeded']))
+    expect(await footprint(spender)).toEqual([2, 2, 2])
+    expect((await verify(stub, asked, thrifty.base)).status).toBe(200)
+  }
 })
 
 test('a live key refuses every stub, and a chain without a node is 503 in both environments, with no row', async () => {

@@ -15,10 +15,10 @@ const Price = z
   .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.01"')
   .meta({ example: '0.01' })
 
-const Resource = z
-  .string()
-  .max(2048)
-  .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), 'must be an http(s) URL')
+const Resource = text(2048).refine(
+  (value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol),
+  'must be an http(s) URL',
+)
 
 export const ChallengeRequest = z
   .strictObject({
@@ -144,10 +144,10 @@ export const PaymentLog = z.strictObject({
 })
 
 const logFilters = {
-  route: z.string().max(2048).optional(),
+  route: text(2048).optional(),
   protocol: z.enum(['x402', 'mpp']).optional(),
-  walletId: z.string().max(64).optional(),
-  apiKeyId: z.string().max(64).optional(),
+  walletId: text(64).optional(),
+  apiKeyId: text(64).optional(),
   from: InstantInput.optional(),
   to: InstantInput.optional(),
 }

@@ -68,10 +68,14 @@ export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsy
   )
 }
 
-/** The present state of a settlement, for a repeat of a request whose answer was never given. */
+/**
+ * The present state of a settlement, for a repeat of a request whose answer was never given. The process may have died between
+ * taking the key and storing the wish, so a payment that is still only verified is asked for now: 202 always means that it will be settled.
+ */
 export async function settlementState(ctx: Ctx, paymentId: string): Promise<Reply> {
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (payment === undefined) throw failBody('payment-not-found')
+  if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
   return settlementReply(payment)
 }
 

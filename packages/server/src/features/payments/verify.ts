@@ -10,6 +10,7 @@ import { fail } from './errors.ts'
 import { payableTokens, rawPrice, refuseBelowMinimum } from './price.ts'
 import type { VerifiedPayment, VerifyRequest } from './schema.ts'
 import { findPayment, listTakenClaims, type NewPayment, type PaymentRow, type StoredAuthorization } from './store.ts'
+import { refuseStrangeToken } from './token-domain.ts'
 
 /**
  * Verifies a credential and records the payment, once. Cheapest refusals first; what the chain says is asked together
@@ -29,6 +30,7 @@ export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z
     refuseBelowMinimum(ctx, rawAmount, token)
     return { network: wallet.network, token, rawAmount, payTo: wallet.address }
   })
+  await refuseStrangeToken(ctx, wallet.network, signed.token)
   const judged = { ...signed, verdict: await withAccountAsItIs(ctx, wallet.network, signed.verdict) }
   const payment = newPayment(ctx, request, wallet, judged)
   await refuseByChain(ctx, wallet.network, judged, payment)

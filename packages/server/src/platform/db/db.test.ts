@@ -15,7 +15,10 @@ afterAll(() => database.drop())
 test('values never become SQL, and nested fragments keep their parameters in order', async () => {
   const evil = "'; drop table jobs; --"
   const inner = sql`select ${evil}::text as a, ${2}::int as b`
-  const row = await database.db.one(z.object({ a: z.string(), b: z.number(), cValue: z.string() }), sql`select t.a, t.b, ${'third'}::text as c_value from (${inner}) t`)
+  const row = await database.db.one(
+    z.object({ a: z.string(), b: z.number(), cValue: z.string() }),
+    sql`select t.a, t.b, ${'third'}::text as c_value from (${inner}) t`,
+  )
   expect(row).toEqual({ a: evil, b: 2, cValue: 'third' })
 })
 
@@ -29,7 +32,10 @@ test('a transaction that throws leaves nothing behind and does not run what was 
     throw new Error('no')
   })
   await expect(attempt).rejects.toThrow('no')
-  const rows = await database.db.many(z.object({ sequence: z.bigint() }), sql`select sequence from audit_heads where organisation_id = 'org_x'`)
+  const rows = await database.db.many(
+    z.object({ sequence: z.bigint() }),
+    sql`select sequence from audit_heads where organisation_id = 'org_x'`,
+  )
   expect(rows).toEqual([])
   expect(followed).toBe(false)
 })

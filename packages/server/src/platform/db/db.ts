@@ -106,7 +106,8 @@ function queryableOn(client: Pick<pg.ClientBase, 'query'>): Queryable {
     async one(row, statement) {
       const rows = rowsOf(row, await send(statement))
       const first = rows[0]
-      if (rows.length !== 1 || first === undefined) throw new Error(`expected one row, got ${rows.length}: ${statement.text}`)
+      if (rows.length !== 1 || first === undefined)
+        throw new Error(`expected one row, got ${rows.length}: ${statement.text}`)
       return first
     },
     async maybeOne(row, statement) {
@@ -126,7 +127,9 @@ function queryableOn(client: Pick<pg.ClientBase, 'query'>): Queryable {
 const INT8 = 20
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8 ? (text: string) => BigInt(text) : pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
+    oid === INT8
+      ? (text: string) => BigInt(text)
+      : pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
 }
 
 export interface DbOptions {
@@ -193,7 +196,10 @@ async function exclusively(
   client.on('end', () => lost.abort())
   await client.connect()
   try {
-    const answer = await client.query<{ held: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 0)) as held', [lockName])
+    const answer = await client.query<{ held: boolean }>(
+      'select pg_try_advisory_lock(hashtextextended($1, 0)) as held',
+      [lockName],
+    )
     if (answer.rows[0]?.held !== true) return 'taken'
     await work(lost.signal)
     return 'done'
@@ -219,7 +225,9 @@ export function dbInside(tx: Tx, db: Db): Db {
 /** Whether an error is PostgreSQL's unique violation, optionally of one named constraint or index. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   return (
-    error instanceof pg.DatabaseError && error.code === '23505' && (constraint === undefined || error.constraint === constraint)
+    error instanceof pg.DatabaseError &&
+    error.code === '23505' &&
+    (constraint === undefined || error.constraint === constraint)
   )
 }
 
@@ -227,7 +235,10 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
 export function isDatabaseGone(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = (error as { code?: unknown }).code
-  if (error instanceof pg.DatabaseError) return typeof code === 'string' && (/^(57P0|08|53)/.test(code) || code === '57014')
+  if (error instanceof pg.DatabaseError)
+    return typeof code === 'string' && (/^(57P0|08|53)/.test(code) || code === '57014')
   if (typeof code === 'string' && /^(ECONN|ENOENT|EPIPE|ETIMEDOUT|ENOTFOUND)/.test(code)) return true
-  return /Connection terminated|connection timeout|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message)
+  return /Connection terminated|connection timeout|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
+    error.message,
+  )
 }

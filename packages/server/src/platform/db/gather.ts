@@ -15,7 +15,10 @@ interface Waiting<I, O> {
  * A lone request waits for nobody: a round starts on the next turn of the loop unless `roundsMax` are under way, and
  * while they are, the next one fills. `run` answers in the order of its items; a round that throws fails its own items.
  */
-export function gather<I, O>(limits: GatherLimits, run: (items: readonly I[]) => Promise<readonly O[]>): (item: I) => Promise<O> {
+export function gather<I, O>(
+  limits: GatherLimits,
+  run: (items: readonly I[]) => Promise<readonly O[]>,
+): (item: I) => Promise<O> {
   let waiting: Waiting<I, O>[] = []
   let roundsOpen = 0
   let scheduled = false

@@ -40,7 +40,9 @@ export async function migrate(db: Db): Promise<string[]> {
       if (checksum === migration.checksum) continue
       if (checksum !== undefined) throw new Error(`migration ${migration.name} was changed after it had run`)
       for (const statement of statementsOf(migration.text)) await tx.run(statement)
-      await tx.run(sql`insert into schema_migrations (name, checksum) values (${migration.name}, ${migration.checksum})`)
+      await tx.run(
+        sql`insert into schema_migrations (name, checksum) values (${migration.name}, ${migration.checksum})`,
+      )
       fresh.push(migration.name)
     }
     return fresh
@@ -55,7 +57,10 @@ export async function isMigrated(db: Db): Promise<boolean> {
 }
 
 function readApplied(db: Pick<Tx, 'many'>): Promise<{ name: string; checksum: string }[]> {
-  return db.many(z.object({ name: z.string(), checksum: z.string() }), sql`select name, checksum from schema_migrations`)
+  return db.many(
+    z.object({ name: z.string(), checksum: z.string() }),
+    sql`select name, checksum from schema_migrations`,
+  )
 }
 
 /** Splits a migration at lines that end in `;`, since a prepared statement holds one command. Functions end at `$$;`. */
@@ -73,8 +78,10 @@ function statementsOf(text: string): Sql[] {
     }
   }
   if (current.trim() !== '') statements.push(current)
-  return statements.filter((statement) => statement.trim() !== '').map((statement) => {
-    const strings = Object.assign([statement], { raw: [statement] })
-    return sql(strings as unknown as TemplateStringsArray)
-  })
+  return statements
+    .filter((statement) => statement.trim() !== '')
+    .map((statement) => {
+      const strings = Object.assign([statement], { raw: [statement] })
+      return sql(strings as unknown as TemplateStringsArray)
+    })
 }

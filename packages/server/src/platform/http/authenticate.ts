@@ -35,7 +35,8 @@ export function createAuthenticate(
     if (parsed === undefined) throw unauthorized('the key is malformed')
     if (!environments.includes(parsed.environment)) throw unauthorized('wrong environment for this deployment')
     const identity = await findKey(hash('sha256', token, 'buffer'))
-    if (identity === undefined || identity.environment !== parsed.environment) throw unauthorized('the key is unknown or revoked')
+    if (identity === undefined || identity.environment !== parsed.environment)
+      throw unauthorized('the key is unknown or revoked')
     return identity
   }
 }

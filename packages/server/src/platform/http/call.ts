@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { publishEvent } from '../events.ts'
 import { appendAudit } from '../audit.ts'
 import type { Ctx, Deps } from '../ctx.ts'
 import { dbInside, isDatabaseGone } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
+import { publishEvent } from '../events.ts'
 import { newId, type RequestId } from '../ids.ts'
 import { type Operation, type Page, Reply } from '../operation.ts'
 import type { Identity } from './authenticate.ts'
@@ -112,12 +112,17 @@ async function answerOnceWithLease(
     return { ...present, headers: { ...present.headers, 'idempotency-replayed': 'true' } }
   }
   const handle = idempotency.leaseHandle(ctx, asked)
-  const fresh = await answer({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) => problemAnswer(ctx, error))
+  const fresh = await answer({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
+    problemAnswer(ctx, error),
+  )
   await idempotency.finishLease(ctx, asked, ctx.requestId, storable(fresh))
   return fresh
 }
 
-function readInput(operation: Operation, request: RawRequest): { params: unknown; query: unknown; body: unknown; headers: unknown } {
+function readInput(
+  operation: Operation,
+  request: RawRequest,
+): { params: unknown; query: unknown; body: unknown; headers: unknown } {
   const params = operation.params?.safeParse(request.params)
   if (params?.success === false) throw unknownResource(operation)
   const query = (operation.query ?? noQuery).safeParse(request.query)
@@ -136,7 +141,9 @@ function readBody(request: RawRequest): unknown {
 
 /** An id in the path that cannot exist answers exactly like one that does not. */
 function unknownResource(operation: Operation): Problem {
-  const known = Object.entries(operation.errors ?? {}).find(([code, entry]) => code.endsWith('-not-found') && entry.status === 404)
+  const known = Object.entries(operation.errors ?? {}).find(
+    ([code, entry]) => code.endsWith('-not-found') && entry.status === 404,
+  )
   return known === undefined ? failPlatform('not-found') : new Problem(known[0], known[1])
 }
 
@@ -149,7 +156,11 @@ function successAnswer(operation: Operation, request: RawRequest, result: unknow
     const page = value as Page<unknown>
     if (page.next !== undefined) headers.link = `<${nextUrl(request.url, page.next)}>; rel="next"`
     const { output } = operation
-    return json(status, headers, page.items.map((item) => output.parse(item)))
+    return json(
+      status,
+      headers,
+      page.items.map((item) => output.parse(item)),
+    )
   }
   const schema = operation.otherOutputs?.[status] ?? operation.output
   if (status === 204 || schema === undefined) return { status, headers, body: noBody }
@@ -157,7 +168,11 @@ function successAnswer(operation: Operation, request: RawRequest, result: unknow
 }
 
 function json(status: number, headers: Readonly<Record<string, string>>, value: unknown): RawAnswer {
-  return { status, headers: { ...headers, 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) }
+  return {
+    status,
+    headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify(value),
+  }
 }
 
 function nextUrl(url: string, cursor: string): string {
@@ -168,7 +183,10 @@ function nextUrl(url: string, cursor: string): string {
 }
 
 function storable(answered: RawAnswer): idempotency.StoredAnswer {
-  return { ...answered, body: typeof answered.body === 'string' ? new TextEncoder().encode(answered.body) : answered.body }
+  return {
+    ...answered,
+    body: typeof answered.body === 'string' ? new TextEncoder().encode(answered.body) : answered.body,
+  }
 }
 
 function replayed(stored: idempotency.StoredAnswer): RawAnswer {
@@ -178,13 +196,18 @@ function replayed(stored: idempotency.StoredAnswer): RawAnswer {
 /** Turns whatever was thrown into a problem answer, and logs what must not be shown. */
 export function problemAnswer(ctx: Pick<Ctx, 'log' | 'baseUrl' | 'requestId'>, error: unknown): RawAnswer {
   const problem = asProblem(error)
-  if (problem.entry.status >= 500) ctx.log.error({ err: problem.cause ?? problem, code: problem.code, requestId: ctx.requestId }, 'request failed')
+  if (problem.entry.status >= 500)
+    ctx.log.error({ err: problem.cause ?? problem, code: problem.code, requestId: ctx.requestId }, 'request failed')
   const headers: Record<string, string> = { 'content-type': problemContentType }
   if (problem.entry.status === 401) headers['www-authenticate'] = 'Bearer realm="purser"'
   const retryAfter = problem.members.retryAfterSeconds
   if (typeof retryAfter === 'number') headers['retry-after'] = String(retryAfter)
   else if (problem.entry.status === 503 || problem.code === 'idempotency-in-progress') headers['retry-after'] = '1'
-  return { status: problem.entry.status, headers, body: JSON.stringify(problemRecord(problem, ctx.baseUrl, ctx.requestId)) }
+  return {
+    status: problem.entry.status,
+    headers,
+    body: JSON.stringify(problemRecord(problem, ctx.baseUrl, ctx.requestId)),
+  }
 }
 
 function asProblem(error: unknown): Problem {

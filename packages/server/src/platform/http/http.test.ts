@@ -57,7 +57,8 @@ const operations = [
     query: PageQuery,
     output: z.string(),
     list: true,
-    run: (_ctx, { query }) => pageOf(['doc_01h455vb4pex5vsknk084sn02q', 'doc_01h455vb4pex5vsknk084sn02r'], query.limit, (row) => row),
+    run: (_ctx, { query }) =>
+      pageOf(['doc_01h455vb4pex5vsknk084sn02q', 'doc_01h455vb4pex5vsknk084sn02r'], query.limit, (row) => row),
   }),
 ]
 
@@ -74,7 +75,11 @@ beforeAll(async () => {
   const findKey = async (hash: Uint8Array) => {
     const index = [testKey, otherKey, limitedKey].findIndex((key) => Buffer.compare(hash, sha256(key)) === 0)
     if (index < 0) return undefined
-    return { organisationId: `org_${index}` as OrganisationId, environment: 'test' as const, apiKeyId: `key_${index}` as ApiKeyId }
+    return {
+      organisationId: `org_${index}` as OrganisationId,
+      environment: 'test' as const,
+      apiKeyId: `key_${index}` as ApiKeyId,
+    }
   }
   server = createHttpServer({
     deps,
@@ -96,11 +101,16 @@ function sha256(value: string): Buffer {
   return createHash('sha256').update(value).digest()
 }
 
-function post(body: string | Uint8Array<ArrayBuffer> | object, headers: Record<string, string> = {}, key = testKey): Promise<Response> {
+function post(
+  body: string | Uint8Array<ArrayBuffer> | object,
+  headers: Record<string, string> = {},
+  key = testKey,
+): Promise<Response> {
   return fetch(`${base}/toys`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' || body instanceof Uint8Array ? new Uint8Array(Buffer.from(body)) : JSON.stringify(body),
+    body:
+      typeof body === 'string' || body instanceof Uint8Array ? new Uint8Array(Buffer.from(body)) : JSON.stringify(body),
   })
 }
 
@@ -115,7 +125,14 @@ async function code(response: Response): Promise<string> {
 test('a key that is missing, malformed, mistyped or of another environment is 401 and says how it begins', async () => {
   const mistyped = `${testKey.slice(0, -1)}${testKey.endsWith('0') ? '1' : '0'}`
   const live = composeApiKey('live', randomBytes(32))
-  for (const authorization of [undefined, 'Basic abc', 'Bearer nonsense', `Bearer ${mistyped}`, `Bearer ${live}`, `Bearer ${composeApiKey('test', randomBytes(32))}`]) {
+  for (const authorization of [
+    undefined,
+    'Basic abc',
+    'Bearer nonsense',
+    `Bearer ${mistyped}`,
+    `Bearer ${live}`,
+    `Bearer ${composeApiKey('test', randomBytes(32))}`,
+  ]) {
     const answer = await fetch(`${base}/toys`, authorization === undefined ? {} : { headers: { authorization } })
     expect(answer.status).toBe(401)
     const record = z.object({ title: z.string(), type: z.string(), detail: z.string() }).parse(await answer.json())
@@ -158,11 +175,13 @@ test('every fault of a body is named at once, with JSON Pointers, and unknown fi
 test('an id that cannot exist answers exactly like one that does not', async () => {
   const headers = { authorization: `Bearer ${testKey}` }
   const records = await Promise.all(
-    ['garbage', 'doc_01h455vb4pex5vsknk084sn02q', '..%2f..%2fetc', 'doc_01h455vb4pex5vsknk084sn02q%00'].map(async (name) => {
-      const answer = await fetch(`${base}/toys/${name}`, { headers })
-      const { requestId, ...record } = z.looseObject({ requestId: z.string() }).parse(await answer.json())
-      return { status: answer.status, record }
-    }),
+    ['garbage', 'doc_01h455vb4pex5vsknk084sn02q', '..%2f..%2fetc', 'doc_01h455vb4pex5vsknk084sn02q%00'].map(
+      async (name) => {
+        const answer = await fetch(`${base}/toys/${name}`, { headers })
+        const { requestId, ...record } = z.looseObject({ requestId: z.string() }).parse(await answer.json())
+        return { status: answer.status, record }
+      },
+    ),
   )
   expect(new Set(records.map((record) => JSON.stringify(record))).size).toBe(1)
   expect(records[0]?.status).toBe(404)
@@ -185,7 +204,9 @@ test('the same Idempotency-Key gives the stored answer, and the effect is there 
 
 test('the same key with another body is refused, and another organisation may use it', async () => {
   await post({ name: 'reuse' }, { 'idempotency-key': 'k2' })
-  expect(await code(await post({ name: 'reuse', times: 2 }, { 'idempotency-key': 'k2' }))).toBe('idempotency-key-reused')
+  expect(await code(await post({ name: 'reuse', times: 2 }, { 'idempotency-key': 'k2' }))).toBe(
+    'idempotency-key-reused',
+  )
   expect((await post({ name: 'reuse' }, { 'idempotency-key': 'k2' }, otherKey)).status).toBe(201)
 })
 
@@ -222,7 +243,9 @@ test('a list carries a Link to the next page while more remain', async () => {
 })
 
 test('a key over its rate is 429 with Retry-After, and others are not touched', async () => {
-  const answers = await Promise.all(Array.from({ length: 260 }, () => fetch(`${base}/toys`, { headers: { authorization: `Bearer ${limitedKey}` } })))
+  const answers = await Promise.all(
+    Array.from({ length: 260 }, () => fetch(`${base}/toys`, { headers: { authorization: `Bearer ${limitedKey}` } })),
+  )
   const refused = answers.filter((answer) => answer.status === 429)
   expect(refused.length).toBeGreaterThan(40)
   expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
@@ -231,7 +254,14 @@ test('a key over its rate is 429 with Retry-After, and others are not touched', 
 })
 
 test('health, the API description, its reference and every problem page are public', async () => {
-  for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs', '/problems/validation-error', '/problems/toy-not-found']) {
+  for (const path of [
+    '/healthz',
+    '/readyz',
+    '/openapi.json',
+    '/docs',
+    '/problems/validation-error',
+    '/problems/toy-not-found',
+  ]) {
     expect((await fetch(base + path)).status, path).toBe(200)
   }
   expect((await fetch(`${base}/problems/constructor`)).status).toBe(404)
@@ -239,6 +269,9 @@ test('health, the API description, its reference and every problem page are publ
 })
 
 async function eventsNamed(name: string): Promise<number> {
-  const row = await database.db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from events where payload ->> 'name' = ${name}`)
+  const row = await database.db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from events where payload ->> 'name' = ${name}`,
+  )
   return Number(row.count)
 }

@@ -67,7 +67,13 @@ export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRe
 }
 
 /** Stores the answer in the transaction of its effect. */
-export async function storeInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRequest, answer: StoredAnswer, secret: boolean): Promise<void> {
+export async function storeInTransaction(
+  ctx: Ctx,
+  tx: Tx,
+  request: IdempotentRequest,
+  answer: StoredAnswer,
+  secret: boolean,
+): Promise<void> {
   const body = secret ? ctx.sealer.seal(answer.body, sealContext(ctx, request.key)) : answer.body
   await tx.run(sql`
     insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, body, sealed, created_at)
@@ -109,7 +115,12 @@ export function leaseHandle(ctx: Pick<Ctx, 'tenant'>, request: IdempotentRequest
 }
 
 /** Ends a leased claim: the answer is stored, or the key is free again when the answer is one that is not kept. */
-export async function finishLease(ctx: Ctx, request: IdempotentRequest, claim: string, answer: StoredAnswer): Promise<void> {
+export async function finishLease(
+  ctx: Ctx,
+  request: IdempotentRequest,
+  claim: string,
+  answer: StoredAnswer,
+): Promise<void> {
   const { organisationId, environment } = ctx.tenant
   if (!isKept(answer.status)) {
     await ctx.db.run(sql`
@@ -140,9 +151,12 @@ function judge(ctx: Ctx, stored: Stored, request: IdempotentRequest): Claim {
 
 async function find(ctx: Ctx, db: Queryable, key: string): Promise<Stored | undefined> {
   const oldest = instantOf(ctx.clock.now().getTime() - keptMs)
-  const stored = await db.maybeOne(Stored, sql`
+  const stored = await db.maybeOne(
+    Stored,
+    sql`
     select fingerprint, api_key_id, state, running_until, resource_id, status, headers, body, sealed, created_at from idempotency_keys
-    where organisation_id = ${ctx.tenant.organisationId} and environment = ${ctx.tenant.environment} and key = ${key}`)
+    where organisation_id = ${ctx.tenant.organisationId} and environment = ${ctx.tenant.environment} and key = ${key}`,
+  )
   if (stored === undefined || stored.createdAt >= oldest) return stored
   await db.run(sql`
     delete from idempotency_keys

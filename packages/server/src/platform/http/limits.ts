@@ -33,7 +33,11 @@ export function createLimiter(limit: RateLimit, clock: Clock): (who: string) => 
       buckets.set(who, bucket)
     }
     const wait = bucket.tokens >= 1 ? 0 : (1 - bucket.tokens) / limit.perSecond
-    return { admitted, remaining: Math.floor(bucket.tokens), resetSeconds: admitted ? Math.ceil(wait) : Math.max(1, Math.ceil(wait)) }
+    return {
+      admitted,
+      remaining: Math.floor(bucket.tokens),
+      resetSeconds: admitted ? Math.ceil(wait) : Math.max(1, Math.ceil(wait)),
+    }
   }
 }
 

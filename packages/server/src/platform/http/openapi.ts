@@ -26,7 +26,9 @@ export function openApiDocument(operations: readonly Operation[], info: ApiInfo)
     tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name })),
     paths,
     components: {
-      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' } },
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' },
+      },
       schemas: { Problem: schemaOf(ProblemRecord, 'output') },
       headers: {
         'X-Request-Id': { schema: { type: 'string' }, description: 'Names this request in logs and problem records.' },
@@ -38,10 +40,23 @@ export function openApiDocument(operations: readonly Operation[], info: ApiInfo)
 
 /** Every refusal that an operation may answer: its room's and the platform's. */
 export function errorsOf(operation: Operation): ErrorTable {
-  const { unauthorized, 'validation-error': invalid, 'rate-limit-exceeded': limited, 'internal-error': internal } = failPlatform.table
+  const {
+    unauthorized,
+    'validation-error': invalid,
+    'rate-limit-exceeded': limited,
+    'internal-error': internal,
+  } = failPlatform.table
   const withBody = operation.input === undefined ? {} : bodyErrors
   const withKey = operation.method === 'POST' ? idempotencyErrors : {}
-  return { unauthorized, 'validation-error': invalid, 'rate-limit-exceeded': limited, 'internal-error': internal, ...withBody, ...withKey, ...operation.errors }
+  return {
+    unauthorized,
+    'validation-error': invalid,
+    'rate-limit-exceeded': limited,
+    'internal-error': internal,
+    ...withBody,
+    ...withKey,
+    ...operation.errors,
+  }
 }
 
 const bodyErrors: ErrorTable = pick(['malformed-json', 'payload-too-large', 'unsupported-media-type'])
@@ -69,7 +84,12 @@ function describe(operation: Operation): Json {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(operation.input === undefined
       ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(operation.input, 'input') } } } }),
+      : {
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: schemaOf(operation.input, 'input') } },
+          },
+        }),
     responses: responsesOf(operation),
   }
 }
@@ -84,7 +104,10 @@ const idempotencyParameter: Json = {
 
 function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query'): Json[] {
   if (schema === undefined) return []
-  const { properties = {}, required = [] } = schemaOf(schema, 'input') as { properties?: Record<string, Json>; required?: string[] }
+  const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
+    properties?: Record<string, Json>
+    required?: string[]
+  }
   return Object.entries(properties).map(([name, property]) => ({
     name,
     in: place,
@@ -97,9 +120,11 @@ function responsesOf(operation: Operation): Json {
   const responses: Record<string, unknown> = {}
   const status = operation.status ?? (operation.output === undefined ? 204 : 200)
   responses[status] = success(operation, operation.output)
-  for (const [other, schema] of Object.entries(operation.otherOutputs ?? {})) responses[other] = success(operation, schema)
+  for (const [other, schema] of Object.entries(operation.otherOutputs ?? {}))
+    responses[other] = success(operation, schema)
   const byStatus = new Map<number, string[]>()
-  for (const [code, entry] of Object.entries(errorsOf(operation))) byStatus.set(entry.status, [...(byStatus.get(entry.status) ?? []), code])
+  for (const [code, entry] of Object.entries(errorsOf(operation)))
+    byStatus.set(entry.status, [...(byStatus.get(entry.status) ?? []), code])
   for (const [problemStatus, codes] of [...byStatus].sort(([left], [right]) => left - right)) {
     responses[problemStatus] = {
       description: codes.map((code) => `\`${code}\``).join(', '),
@@ -123,6 +148,10 @@ function success(operation: Operation, output: z.ZodType | undefined): Json {
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io, unrepresentable: 'any' }) as Record<string, unknown>
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    target: 'draft-2020-12',
+    io,
+    unrepresentable: 'any',
+  }) as Record<string, unknown>
   return rest
 }

@@ -1,14 +1,18 @@
+import type { Deps } from '../ctx.ts'
+import { isMigrated } from '../db/migrate.ts'
 import { type ErrorTable, failPlatform, type Problem } from '../errors.ts'
 import type { RequestId } from '../ids.ts'
 import type { Operation } from '../operation.ts'
-import type { Deps } from '../ctx.ts'
-import { isMigrated } from '../db/migrate.ts'
 import { newRequestId, problemAnswer, type RawAnswer } from './call.ts'
 import { errorsOf } from './openapi.ts'
 import type { PublicPage } from './server.ts'
 
-const html = { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'" }
-const style = 'body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}code,pre{background:#f3f3f3;padding:.1em .3em;border-radius:3px}pre{padding:1em;overflow:auto}h2{margin-top:2.5em;border-bottom:1px solid #ddd}summary{cursor:pointer}small{color:#666}'
+const html = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+}
+const style =
+  'body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}code,pre{background:#f3f3f3;padding:.1em .3em;border-radius:3px}pre{padding:1em;overflow:auto}h2{margin-top:2.5em;border-bottom:1px solid #ddd}summary{cursor:pointer}small{color:#666}'
 
 /** The table of every refusal in the product: the platform's and all rooms'. */
 export function allErrors(operations: readonly Operation[]): ErrorTable {
@@ -16,14 +20,21 @@ export function allErrors(operations: readonly Operation[]): ErrorTable {
 }
 
 /** Pages that need no key: health, the API's description, and one page for each problem type. */
-export function publicPages(deps: Deps, operations: readonly Operation[], openApi: Readonly<Record<string, unknown>>): PublicPage[] {
+export function publicPages(
+  deps: Deps,
+  operations: readonly Operation[],
+  openApi: Readonly<Record<string, unknown>>,
+): PublicPage[] {
   const errors = allErrors(operations)
   const document = JSON.stringify(openApi)
   const reference = referencePage(operations, deps.baseUrl)
   return [
     { path: '/healthz', answer: () => json({ status: 'ok' }) },
     { path: '/readyz', answer: () => readiness(deps) },
-    { path: '/openapi.json', answer: () => ({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: document }) },
+    {
+      path: '/openapi.json',
+      answer: () => ({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: document }),
+    },
     { path: '/docs', answer: () => ({ status: 200, headers: html, body: reference }) },
     { path: '/problems/:code', answer: ({ code }) => problemPage(deps, errors, code ?? '') },
   ]
@@ -66,7 +77,9 @@ function problemPage(deps: Deps, errors: ErrorTable, code: string): RawAnswer {
 
 function referencePage(operations: readonly Operation[], baseUrl: string): string {
   const groups = Map.groupBy(operations, (operation) => operation.id.split('.')[0] ?? '')
-  const body = [...groups].map(([group, members]) => `<h2 id="${group}">${group}</h2>${members.map(describe).join('')}`).join('')
+  const body = [...groups]
+    .map(([group, members]) => `<h2 id="${group}">${group}</h2>${members.map(describe).join('')}`)
+    .join('')
   const contents = [...groups.keys()].map((group) => `<a href="#${group}">${group}</a>`).join(' · ')
   const intro = `<h1>Purser API</h1><p>Base address <code>${escape(baseUrl)}</code>. Every request carries <code>Authorization: Bearer &lt;API key&gt;</code>. The machine-readable description is <a href="/openapi.json">/openapi.json</a>.</p><p>${contents}</p>`
   return page('Purser API', intro + body)

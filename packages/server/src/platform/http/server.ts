@@ -1,4 +1,4 @@
-import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Deps } from '../ctx.ts'
 import { failPlatform, type Problem } from '../errors.ts'
 import type { RequestId } from '../ids.ts'
@@ -107,13 +107,19 @@ function addOperation(app: FastifyInstance, operation: Operation, options: HttpO
       const answer = await callOperation(ctx, operation, rawRequest(request))
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
-      if (deps.log.isLevelEnabled('debug')) deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
+      if (deps.log.isLevelEnabled('debug'))
+        deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
       return send(request, reply, answer)
     },
   })
 }
 
-async function identify(request: FastifyRequest, reply: FastifyReply, options: HttpOptions, admit: Admit): Promise<Identity> {
+async function identify(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: HttpOptions,
+  admit: Admit,
+): Promise<Identity> {
   try {
     return await options.authenticate(request.headers.authorization)
   } catch (error) {
@@ -140,7 +146,9 @@ function rawRequest(request: FastifyRequest): Parameters<typeof callOperation>[2
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): FastifyReply {
-  reply.code(answer.status).headers({ ...answer.headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
+  reply
+    .code(answer.status)
+    .headers({ ...answer.headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
   if (answer.headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
   return reply.send(answer.body.length === 0 ? undefined : answer.body)
 }
@@ -156,6 +164,11 @@ const libraryFaults: Readonly<Record<string, Problem>> = {
 function refuse(deps: Deps, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const code = (error as { code?: unknown } | null)?.code
   const known = typeof code === 'string' ? libraryFaults[code] : undefined
-  const clientFault = (error as { statusCode?: unknown } | null)?.statusCode === 400 ? failPlatform('bad-request', {}, error) : undefined
-  return send(request, reply, problemAnswer({ ...deps, requestId: request.id as RequestId }, known ?? clientFault ?? error))
+  const clientFault =
+    (error as { statusCode?: unknown } | null)?.statusCode === 400 ? failPlatform('bad-request', {}, error) : undefined
+  return send(
+    request,
+    reply,
+    problemAnswer({ ...deps, requestId: request.id as RequestId }, known ?? clientFault ?? error),
+  )
 }

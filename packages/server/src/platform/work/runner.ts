@@ -1,7 +1,7 @@
+import { appendAudit } from '../audit.ts'
 import { instantOf } from '../clock.ts'
 import type { Ctx, Deps } from '../ctx.ts'
 import { publishEvent } from '../events.ts'
-import { appendAudit } from '../audit.ts'
 import { newId } from '../ids.ts'
 import { type Job, type Recurring, retryDelayMs } from '../job.ts'
 import { buryJob, deleteJob, type LeasedJob, leaseJobs, postponeJob } from './queue.ts'
@@ -40,7 +40,13 @@ export function startRunner(deps: Deps, jobs: readonly Job[], recurring: readonl
   }
 }
 
-async function repeat(deps: Deps, stopped: AbortSignal, everyMs: number, name: string, step: () => Promise<boolean>): Promise<void> {
+async function repeat(
+  deps: Deps,
+  stopped: AbortSignal,
+  everyMs: number,
+  name: string,
+  step: () => Promise<boolean>,
+): Promise<void> {
   while (!stopped.aborted) {
     let more = false
     try {
@@ -67,7 +73,8 @@ export function pause(ms: number, stopped: AbortSignal): Promise<void> {
 }
 
 async function runJob(deps: Deps, job: Job | undefined, entry: LeasedJob): Promise<void> {
-  if (job === undefined) return postponeJob(deps.db, entry.id, instantOf(deps.clock.now().getTime() + leaseMs), 'no such job in this build')
+  if (job === undefined)
+    return postponeJob(deps.db, entry.id, instantOf(deps.clock.now().getTime() + leaseMs), 'no such job in this build')
   try {
     await job.run(systemCtx(deps), job.payload.parse(entry.payload) as never)
     await deleteJob(deps.db, entry.id)

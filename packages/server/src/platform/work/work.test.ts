@@ -23,17 +23,22 @@ const retry = { attemptsMax: 2, delayMsFirst: 1, delayMsMax: 1 }
 
 function countJobs(where: 'dead' | 'waiting'): Promise<{ count: bigint }> {
   const dead = where === 'dead'
-  return database.db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from jobs where (dead_at is not null) = ${dead}`)
+  return database.db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from jobs where (dead_at is not null) = ${dead}`,
+  )
 }
 
 test('a job runs if and only if the transaction that queued it commits, once', async () => {
   const ran: string[] = []
   const noted = job({ name: 'toy.note', payload: Payload, retry, run: async (_ctx, { name }) => void ran.push(name) })
   await database.db.tx((tx) => enqueue(deps, tx, noted, { name: 'kept' }))
-  await database.db.tx(async (tx) => {
-    await enqueue(deps, tx, noted, { name: 'undone' })
-    throw new Error('no')
-  }).catch(() => undefined)
+  await database.db
+    .tx(async (tx) => {
+      await enqueue(deps, tx, noted, { name: 'undone' })
+      throw new Error('no')
+    })
+    .catch(() => undefined)
   const runners = [startRunner(deps, [noted], []), startRunner(deps, [noted], [])]
   await expect.poll(() => countJobs('waiting')).toEqual({ count: 0n })
   await Promise.all(runners.map((runner) => runner.stop()))

@@ -1,0 +1,27 @@
+import { bytesToHex, type Network, type TokenInfo } from '@purser/protocol'
+import { fail as failChain } from '../../chain/errors.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import { separatorOf } from './credential.ts'
+
+const checked = new WeakMap<Ctx['chains'], Set<string>>()
+
+/**
+ * Compares the domain that signatures are checked against here with what the token itself says, once per token and
+ * process. A registry that is wrong about a name would call good payments bad, or let through what can never be settled.
+ */
+export async function refuseStrangeToken(ctx: Ctx, network: Network, token: TokenInfo): Promise<void> {
+  const known = checked.get(ctx.chains) ?? new Set()
+  checked.set(ctx.chains, known)
+  const key = `${network.caip2}/${token.address}`
+  if (known.has(key)) return
+  const domain = await ctx.chains.on(network).tokenDomain(token.address)
+  const ours = bytesToHex(separatorOf(ctx, network, token))
+  if (domain?.separator.toLowerCase() !== ours) {
+    ctx.log.error(
+      { network: network.name, token: token.symbol, theirs: domain?.separator, ours },
+      'a token signs under another domain than the registry says',
+    )
+    throw failChain('chain-unavailable')
+  }
+  known.add(key)
+}

@@ -1,0 +1,80 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type DevChain, startChain } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freshDatabase, type TestDatabase } from '../database.ts'
+import { request } from '../world.ts'
+import { countSettling, expectBooksToAgree } from './books.ts'
+import { keepService, type Keeper } from './keeper.ts'
+import { type Load, startLoad } from './load.ts'
+import { aDeployment, type Deployment, verifyBody } from './stage.ts'
+
+const seed = Number(process.env.CRASH_SEED ?? randomInt(2 ** 31))
+const kills = 20
+const buyers = 16
+
+let database: TestDatabase
+let chain: DevChain
+let deployment: Deployment
+let keeper: Keeper
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 1 })
+  deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '1500', LOG_LEVEL: 'info' } })
+  keeper = keepService(deployment.start)
+})
+afterAll(async () => {
+  await keeper?.end('SIGKILL').catch(() => undefined)
+  await chain?.stop()
+  await database?.drop()
+})
+
+test('kill -9 twenty times at random moments under load loses nothing that was acknowledged and pays nothing twice', { timeout: 150_000 }, async () => {
+  const random = mulberry32(seed)
+  const load = startLoad({ deployment, where: keeper.where, buyers })
+  for (let kill = 0; kill < kills; kill++) {
+    await keeper.start()
+    const enough = load.acknowledged() + 1 + Math.floor(random() * 40)
+    await expect.poll(() => load.acknowledged(), { timeout: 20_000, interval: 5 }).toBeGreaterThanOrEqual(enough)
+    await delay(random() * 400)
+    expect(await keeper.end('SIGKILL')).toBe('SIGKILL')
+  }
+  await keeper.start()
+  await load.stop()
+  await expect.poll(() => countSettling(database.db), { timeout: 60_000, interval: 100 }).toBe(0n)
+
+  const totals = await expectBooksToAgree({ db: database.db, chain, deployment }, load)
+  console.log(`seed ${seed}, ${kills} kills: ${JSON.stringify(totals)} ${JSON.stringify(load.counts)}`)
+  expect(totals.settleAcknowledged).toBeGreaterThan(kills)
+  expect(Object.keys(load.counts), 'the kills met requests under way').toEqual(expect.arrayContaining(['verify lost', 'settle lost']))
+  await expectRepeatsToAgree(load)
+  expect(await keeper.end('SIGTERM')).toBe(0)
+})
+
+/** What was acknowledged before a crash is answered the same after it, and settling again moves nothing. */
+async function expectRepeatsToAgree(load: Load): Promise<void> {
+  const base = await keeper.where()
+  const post = (path: string, body: unknown, headers = {}) => request(base, { key: deployment.testKey, method: 'POST', path, body, headers })
+  for (const { verified, settled, credential, nonce } of load.purchases.slice(0, 60)) {
+    if (verified === undefined || settled === undefined) continue
+    const { paymentId, settlementToken } = verified
+    const key = verified.withKey ? { 'idempotency-key': `verify-${nonce}` } : {}
+    const again = await post('/payments/verify', verifyBody(deployment.wallet.id, credential), key)
+    if (verified.withKey) expect([again.status, again.body.paymentId]).toEqual([200, paymentId])
+    else expect(again.status).toBe(409)
+    const settledAgain = await post('/payments/settle', { paymentId, settlementToken })
+    expect([settledAgain.status, settledAgain.body.txHash]).toEqual([200, settled.txHash ?? expect.stringMatching(/^0x/)])
+  }
+}
+
+/** A small generator of numbers in [0, 1), so that a printed seed brings the same moments again. */
+function mulberry32(start: number): () => number {
+  let state = start
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

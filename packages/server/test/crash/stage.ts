@@ -1,0 +1,68 @@
+import { type DevChain, fundNative } from '@purser/devnet'
+import { z } from 'zod'
+import { runAdmin } from '../../src/admin/run.ts'
+import { id } from '../../src/platform/ids.ts'
+import { type Answer, aPayer, type Payer, request } from '../world.ts'
+import { type Env, type Service, serveEnv, spawnService, spawnWaiting } from './service.ts'
+
+/** A deployment as an operator sets it up: a database, a node, an organisation, and the service as a process of its own. */
+export interface Deployment {
+  readonly env: Env
+  readonly organisationId: `org_${string}`
+  readonly testKey: string
+  readonly liveKey: string
+  readonly wallet: { readonly id: string; readonly address: `0x${string}` }
+  readonly payers: readonly Payer[]
+  readonly challenge: Answer
+  start(args?: readonly string[]): Promise<Service>
+  /** Has one ready that starts as soon as it is told. */
+  prepare(): () => Promise<Service>
+}
+
+const resource = 'https://api.example.com/report'
+const Founded = z.object({ organisation: z.object({ id: id('org') }), apiKeys: z.array(z.object({ key: z.string() })) })
+
+/** Sets a deployment up, its service started once and stopped again in order. */
+export async function aDeployment(options: { readonly databaseUrl: string; readonly chain: DevChain; readonly env?: Env }): Promise<Deployment> {
+  const { databaseUrl, chain } = options
+  const env = serveEnv(databaseUrl, { RPC_URL_BASE_SEPOLIA: chain.rpcUrl, ...options.env })
+  const start = (args: readonly string[] = []) => spawnService(env, args).up()
+  const prepare = () => {
+    const go = spawnWaiting(env)
+    return () => go().up()
+  }
+  const founded = await foundOrganisation(databaseUrl)
+  const service = await start()
+  await fundNative(chain, service.settler, 10n ** 20n)
+  const payers = await Promise.all(Array.from({ length: 4 }, () => aPayer(chain)))
+  const wallet = await aWallet(service.base, founded.testKey)
+  const challenge = await asked(service.base, founded.testKey, '/payments/challenge', { walletId: wallet.id, resource, price: '0.01' })
+  await service.end('SIGTERM')
+  return { env, ...founded, wallet, payers, challenge, start, prepare }
+}
+
+/** What `purser admin create-organisation` gives an operator. */
+export async function foundOrganisation(databaseUrl: string): Promise<Pick<Deployment, 'organisationId' | 'testKey' | 'liveKey'>> {
+  const args = ['admin', 'create-organisation', '--name', 'Acme', '--email', 'owner@example.com', '--plan', 'enterprise', '--format', 'json']
+  const { exitCode, stdout, stderr } = await runAdmin(args, { DATABASE_URL: databaseUrl })
+  if (exitCode !== 0) throw new Error(`no organisation: ${stdout}${stderr}`)
+  const { organisation, apiKeys } = Founded.parse(JSON.parse(stdout))
+  return { organisationId: organisation.id, testKey: apiKeys[0]?.key ?? '', liveKey: apiKeys[1]?.key ?? '' }
+}
+
+async function aWallet(base: string, key: string): Promise<Deployment['wallet']> {
+  const { account } = await aPayer()
+  const made = await asked(base, key, '/wallet-infra/byo-wallets', { address: account.address, chain: 'base-sepolia', supportedTokens: ['USDC'] })
+  return { id: String(made.body.id), address: account.address }
+}
+
+async function asked(base: string, key: string, path: string, body: unknown): Promise<Answer> {
+  const answer = await request(base, { key, method: 'POST', path, body })
+  if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
+  return answer
+}
+
+/** The body that verifies a credential for the deployment's wallet. */
+export function verifyBody(walletId: string, credential: string): Readonly<Record<string, string>> {
+  return { protocol: 'x402', credential, price: '0.01', currency: 'USD', walletId, resource, method: 'GET' }
+}
