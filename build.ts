@@ -1,146 +1,185 @@
-import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import ts from 'typescript'
 
 const root = import.meta.dirname
+const packages = path.join(root, 'packages')
 
 type Json = Record<string, unknown>
 
-interface Published {
-  readonly name: string
-  readonly node: string
-  /** Programs besides those that the development manifest names, as npm's `bin` would have them. */
-  readonly programs?: Readonly<Record<string, string>>
+/** What goes to npm: the oldest Node that runs it, and its programs besides those of the development manifest. */
+const published = {
+  protocol: { node: '>=20', programs: {} },
+  sdk: { node: '>=20', programs: {} },
+  server: { node: '>=24', programs: { 'purser-serve': './src/main.ts' } },
 }
 
-/** What goes to npm, in the order in which they need each other. */
-const published: readonly Published[] = [
-  { name: 'protocol', node: '>=20' },
-  { name: 'sdk', node: '>=20' },
-  { name: 'server', node: '>=24', programs: { 'purser-serve': './src/main.ts' } },
-]
+type Name = keyof typeof published
+
+const names = ['protocol', 'sdk', 'server'] as const satisfies readonly Name[]
 
 /**
- * Makes one publishable npm package of each published workspace, and answers their directories. Only what an entry of the
- * manifest reaches is compiled, so no test and no generator gets out; a type error stops the build before a file is
- * written. The same sources give the same bytes.
+ * Makes one publishable npm package of each published workspace, in the directory that `place` says, and answers the
+ * directories. Tests and generators stay behind, and of the declarations only those that an entry reaches are written.
+ * The same sources give the same bytes. Types are checked by `npm run check:types`, not here.
  */
-export function buildPackages(target: (name: string) => string): readonly string[] {
-  const sources = published.map((entry) => ({ ...entry, manifest: readManifest(entry) }))
-  const output = compile(sources.flatMap(({ name, manifest }) => entriesOf(name, manifest)))
-  return sources.map(({ name, manifest }) => {
-    const dist = target(name)
-    rmSync(dist, { recursive: true, force: true })
-    writeCode(output, sourceOf(name), dist)
-    copyAssets(name, dist)
-    const programs = Object.values(recordOf(manifest.bin)).map(String)
-    for (const program of programs) makeProgram(path.join(dist, program.replace('./src/', '').replace(/\.ts$/, '.js')))
-    const files = readdirSync(dist).filter((file) => !/^(README\.md|LICENSE)$/.test(file))
-    writeFileSync(
-      path.join(dist, 'package.json'),
-      `${JSON.stringify(publicManifest(manifest, files.sort()), null, 2)}\n`,
-    )
-    return dist
-  })
+export function buildPackages(place: (name: Name) => string): readonly string[] {
+  const options = compilerOptions()
+  for (const name of names) {
+    rmSync(place(name), { recursive: true, force: true })
+    for (const file of sourcesOf(name)) write(place(name), compiledName(file), transpile(name, file, options))
+  }
+  for (const [file, text] of declarations(options)) {
+    const [name = '', , ...rest] = path.relative(packages, file).split(path.sep)
+    for (const owner of names.filter((candidate) => candidate === name)) write(place(owner), path.join(...rest), text)
+  }
+  for (const name of names) finish(name, place(name))
+  return names.map(place)
 }
 
-const sourceOf = (name: string): string => path.join(root, 'packages', name, 'src')
+const sourceOf = (name: Name): string => path.join(packages, name, 'src')
+
+const compiledName = (file: string): string => file.replace(/\.ts$/, '.js')
+
+function sourcesOf(name: Name): readonly string[] {
+  return globSync('**/*.ts', { cwd: sourceOf(name), exclude: ['**/*.test.ts', '**/print-*.ts'] }).sort()
+}
+
+function write(directory: string, file: string, text: string): void {
+  const target = path.join(directory, file)
+  mkdirSync(path.dirname(target), { recursive: true })
+  writeFileSync(target, text)
+}
+
+function compilerOptions(): ts.CompilerOptions {
+  const { config } = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile)
+  const { options } = ts.parseJsonConfigFileContent(
+    { ...recordOf(config), include: [], files: ['build.ts'] },
+    ts.sys,
+    root,
+  )
+  return { ...options, noEmit: false, declaration: true, emitDeclarationOnly: true, newLine: ts.NewLineKind.LineFeed }
+}
+
+function transpile(name: Name, file: string, options: ts.CompilerOptions): string {
+  const text = readFileSync(path.join(sourceOf(name), file), 'utf8')
+  const compilerOptions = {
+    ...options,
+    declaration: false,
+    emitDeclarationOnly: false,
+    allowImportingTsExtensions: false,
+  }
+  return importingJs(ts.transpileModule(text, { compilerOptions, fileName: file }).outputText)
+}
+
+/** Every `./x.ts` that is imported becomes `./x.js`. TypeScript does so for code only, not for declarations. */
+function importingJs(text: string): string {
+  const endings = ts
+    .preProcessFile(text)
+    .importedFiles.filter(({ fileName }) => fileName.startsWith('.') && fileName.endsWith('.ts'))
+    .map(({ fileName, pos }) => text.indexOf(fileName, pos) + fileName.length - '.ts'.length)
+  const from = [0, ...endings.map((ending) => ending + '.ts'.length)]
+  return from.map((start, index) => text.slice(start, endings[index])).join('.js')
+}
+
+/** Declarations by the path that each would have beside its source: those of the entries, and all that they import. */
+function declarations(options: ts.CompilerOptions): ReadonlyMap<string, string> {
+  const program = ts.createProgram(
+    names.flatMap((name) => sourcesOf(name).map((file) => path.join(sourceOf(name), file))),
+    options,
+  )
+  const written = new Map<string, string>()
+  const waiting = names.flatMap(entriesOf)
+  for (const file of waiting) {
+    const target = file.replace(/\.ts$/, '.d.ts')
+    if (written.has(target)) continue
+    const text = declarationOf(program, file)
+    written.set(target, importingJs(text))
+    for (const { fileName } of ts.preProcessFile(text).importedFiles) {
+      if (fileName.startsWith('.')) waiting.push(path.resolve(path.dirname(file), fileName))
+    }
+  }
+  return written
+}
+
+function declarationOf(program: ts.Program, file: string): string {
+  const texts: string[] = []
+  const { diagnostics } = program.emit(program.getSourceFile(file), (_name, text) => texts.push(text), undefined, true)
+  const [text] = texts
+  if (text === undefined || diagnostics.length > 0) {
+    const faults = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+    throw new Error([`${path.relative(root, file)} has no declaration`, ...faults].join('\n'))
+  }
+  return text
+}
+
+function entriesOf(name: Name): string[] {
+  return Object.values(recordOf(readManifest(name).exports))
+    .map(String)
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => path.join(packages, name, file))
+}
 
 function recordOf(value: unknown): Json {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
-function readManifest({ name, node, programs }: Published): Json {
-  const manifest = recordOf(JSON.parse(readFileSync(path.join(root, 'packages', name, 'package.json'), 'utf8')))
-  const bin = { ...recordOf(manifest.bin), ...programs }
-  return { ...manifest, ...(Object.keys(bin).length > 0 && { bin }), engines: { node } }
+function readManifest(name: Name): Json {
+  return recordOf(JSON.parse(readFileSync(path.join(packages, name, 'package.json'), 'utf8')))
 }
 
-function entriesOf(name: string, manifest: Json): string[] {
-  return [...Object.values(recordOf(manifest.exports)), ...Object.values(recordOf(manifest.bin))]
-    .map(String)
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => path.join(root, 'packages', name, file))
-}
-
-/** Compiled text by the path that it would have beside its source. */
-function compile(entries: readonly string[]): ReadonlyMap<string, string> {
-  const parsed = ts.parseJsonConfigFileContent(
-    { extends: './tsconfig.json', files: entries, include: [] },
-    ts.sys,
-    root,
-    {
-      noEmit: false,
-      declaration: true,
-      rewriteRelativeImportExtensions: true,
-      noEmitOnError: true,
-      newLine: ts.NewLineKind.LineFeed,
-    },
-  )
-  const program = ts.createProgram(parsed.fileNames, parsed.options)
-  const faults = [...parsed.errors, ...ts.getPreEmitDiagnostics(program)]
-  if (faults.length > 0) {
-    throw new Error(
-      ts.formatDiagnostics(faults, {
-        getCurrentDirectory: () => root,
-        getCanonicalFileName: (name) => name,
-        getNewLine: () => '\n',
-      }),
-    )
-  }
-  const output = new Map<string, string>()
-  program.emit(undefined, (file, text) => output.set(path.resolve(file), text))
-  return output
-}
-
-function writeCode(output: ReadonlyMap<string, string>, source: string, dist: string): void {
-  for (const [file, text] of output) {
-    const relative = path.relative(source, file)
-    if (relative.startsWith('..')) continue
-    mkdirSync(path.dirname(path.join(dist, relative)), { recursive: true })
-    writeFileSync(path.join(dist, relative), text)
-  }
-}
-
-/** What is read at run time stands where the code looks for it: beside the compiled file, as beside the source. */
-function copyAssets(name: string, dist: string): void {
+/** What is read at run time stands beside the compiled file, as it does beside the source; then the manifest. */
+function finish(name: Name, dist: string): void {
   for (const file of globSync('**/*.{json,sql}', { cwd: sourceOf(name) })) {
     cpSync(path.join(sourceOf(name), file), path.join(dist, file))
   }
+  const files = readdirSync(dist).sort()
   for (const file of ['README.md', 'LICENSE']) {
-    const place = [path.join(root, 'packages', name, file), path.join(root, file)].find((candidate) =>
-      existsSync(candidate),
-    )
-    if (place !== undefined) cpSync(place, path.join(dist, file))
+    const found = [path.join(packages, name, file), path.join(root, file)].find((candidate) => existsSync(candidate))
+    if (found !== undefined) cpSync(found, path.join(dist, file))
   }
+  const manifest = publicManifest(name, files)
+  for (const program of Object.values(recordOf(manifest.bin))) makeProgram(path.join(dist, String(program)))
+  write(dist, 'package.json', `${JSON.stringify(manifest, null, 2)}\n`)
 }
 
-/** npm runs a program by its first line. */
-function makeProgram(file: string): void {
-  const text = readFileSync(file, 'utf8')
-  writeFileSync(file, text.startsWith('#!') ? text : `#!/usr/bin/env node\n${text}`, { mode: 0o755 })
-}
-
-function publicManifest(manifest: Json, files: readonly string[]): Json {
-  const { private: _private, devDependencies: _devDependencies, scripts: _scripts, exports, bin, ...kept } = manifest
-  const compiled = (file: unknown) => String(file).replace('./src/', './')
-  const entries = Object.entries(recordOf(exports)).map(([name, file]) => [name, conditions(compiled(file))])
-  const programs = Object.entries(recordOf(bin)).map(([name, file]) => [name, compiled(file).replace(/\.ts$/, '.js')])
+function publicManifest(name: Name, files: readonly string[]): Json {
+  const { private: _private, devDependencies: _devDependencies, exports, bin, ...kept } = readManifest(name)
+  const { node, programs } = published[name]
+  const compiled = (file: unknown) => compiledName(String(file).replace('./src/', './'))
+  const entries = Object.entries(recordOf(exports)).map(([entry, file]) => [entry, conditions(compiled(file))])
+  const bins = Object.entries({ ...recordOf(bin), ...programs }).map(([program, file]) => [program, compiled(file)])
   return {
     ...kept,
+    engines: { node },
     exports: { ...Object.fromEntries(entries), './package.json': './package.json' },
-    ...(programs.length > 0 && { bin: Object.fromEntries(programs) }),
+    ...(bins.length > 0 && { bin: Object.fromEntries(bins) }),
     files,
   }
 }
 
+/** `default` besides `import`, so that CommonJS can `require` it where Node allows that. */
 function conditions(file: string): unknown {
-  if (!file.endsWith('.ts')) return file
-  const stem = file.slice(0, -'.ts'.length)
-  return { types: `${stem}.d.ts`, import: `${stem}.js`, default: `${stem}.js` }
+  return file.endsWith('.js') ? { types: file.replace(/\.js$/, '.d.ts'), import: file, default: file } : file
+}
+
+/** npm starts a program by its first line. */
+function makeProgram(file: string): void {
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, text.startsWith('#!') ? text : `#!/usr/bin/env node\n${text}`)
+  chmodSync(file, 0o755)
 }
 
 if (import.meta.main) {
-  for (const dist of buildPackages((name) => path.join(root, 'packages', name, 'dist')))
-    console.log(path.relative(root, dist))
+  for (const dist of buildPackages((name) => path.join(packages, name, 'dist'))) console.log(path.relative(root, dist))
 }

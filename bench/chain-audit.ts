@@ -50,6 +50,18 @@ export async function setBlockTime(rpcUrl: string, seconds: number | undefined):
   else await rpc(rpcUrl, 'evm_setIntervalMining', [seconds])
 }
 
+/** Sets how much gas one block takes: with it, how many payments of a batch fit. */
+export async function setBlockGasMax(rpcUrl: string, gas: number): Promise<void> {
+  await rpc(rpcUrl, 'evm_setBlockGasLimit', [`0x${gas.toString(16)}`])
+  await rpc(rpcUrl, 'anvil_mine', [])
+}
+
+/** How much gas the chain's latest block could have taken. */
+export async function blockGasMaxOf(rpcUrl: string): Promise<number> {
+  const block = await rpc(rpcUrl, 'eth_getBlockByNumber', ['latest', false])
+  return isRecord(block) ? Number(block.gasLimit) : Number.NaN
+}
+
 async function countUsed({ chain, bill }: Ground, payments: readonly SignedPayment[]): Promise<number> {
   let used = 0
   for (let from = 0; from < payments.length; from += callsPerRead) {

@@ -5,15 +5,17 @@ import { benchVerify, fullVerify, quickVerify } from './verify.ts'
 
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
+const blockGas = args.flatMap((arg) => /^--block-gas=(\d{1,12})$/.exec(arg)?.[1] ?? [])[0]
 const closing = createClosing()
 const benches = {
   verify: () => benchVerify(quick ? quickVerify : fullVerify, closing),
-  settle: () => benchSettle(quick ? quickSettle : fullSettle, closing),
+  settle: () =>
+    benchSettle(quick ? quickSettle : fullSettle, closing, blockGas === undefined ? undefined : Number(blockGas)),
 }
 
 const wanted = args.find((arg) => !arg.startsWith('--'))
 if (wanted !== 'verify' && wanted !== 'settle') {
-  console.error('Say which: npm run bench -- verify|settle [--quick]')
+  console.error('Say which: npm run bench -- verify|settle [--quick] [--block-gas=<gas>]')
   process.exit(2)
 }
 

@@ -1,4 +1,4 @@
-import { setBlockTime } from './chain-audit.ts'
+import { blockGasMaxOf, setBlockGasMax, setBlockTime } from './chain-audit.ts'
 import type { Closing } from './closing.ts'
 import { figure, median, sum, table } from './figures.ts'
 import { fiveAtOfficial, fiveAtOurs, isOneOfFive, tellFive } from './five-at-once.ts'
@@ -23,8 +23,8 @@ export interface SettlePlan {
 
 export const fullSettle: SettlePlan = {
   rounds: 2,
-  instant: { official: 384, ours: 2_000, waiting: 256, profiled: 1_000 },
-  timed: { official: 384, ours: 4_000, waiting: 256, profiled: 1_000 },
+  instant: { official: 384, ours: 1_500, waiting: 256, profiled: 600 },
+  timed: { official: 384, ours: 3_200, waiting: 256, profiled: 600 },
 }
 export const quickSettle: SettlePlan = {
   rounds: 1,
@@ -35,9 +35,13 @@ export const quickSettle: SettlePlan = {
 const blockSeconds = 2
 
 /** Compares settling on both sides with both kinds of blocks; answers how many payments were lost or settled otherwise than once. */
-export async function benchSettle(plan: SettlePlan, closing: Closing): Promise<number> {
+export async function benchSettle(plan: SettlePlan, closing: Closing, blockGasMax?: number): Promise<number> {
   const ground = await startGround()
   closing.add(() => ground.chain.stop())
+  if (blockGasMax !== undefined) await setBlockGasMax(ground.chain.rpcUrl, blockGasMax)
+  console.log(
+    `a block takes ${figure((await blockGasMaxOf(ground.chain.rpcUrl)) / 1_000_000)} million gas (--block-gas=<gas> for another)`,
+  )
   const home = await startHome()
   closing.add(() => home.stop())
   const official = await startOfficial(ground)

@@ -73,7 +73,7 @@ async function ensureWallet(purser: Purser, walletId: string | undefined): Promi
   const earlier = wallets.findLast(({ chain }) => chain === walletChain)
   if (earlier !== undefined) return earlier.id
   const address = privateKeyToAddress(generatePrivateKey())
-  const wallet = { name: 'Local development', address, chain: walletChain, supportedTokens: ['USDC'] }
+  const wallet = { name: 'Local development', address, chain: walletChain, supportedTokens: ['USDC'] } as const
   return (await purser.wallets.byo.create(wallet)).id
 }
 

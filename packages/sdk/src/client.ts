@@ -1,4 +1,5 @@
 import { accountOf } from './account.ts'
+import { billingOf } from './billing.ts'
 import { organisationsOf } from './organisations.ts'
 import { paymentsOf } from './payments.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
@@ -32,6 +33,7 @@ export function createPurser(options: PurserOptions) {
     payments: paymentsOf(send),
     organisations: organisationsOf(send),
     account: accountOf(send),
+    billing: billingOf(send),
     wallets: walletsOf(send),
     chains: chainsOf(send),
     /**

@@ -1,4 +1,6 @@
-export type { Account } from './account.ts'
+export type { Account, Usage } from './account.ts'
+export type { ApiKeyRecord, ApiKeyRequest, ApiKeyRequestIn, Environment, NewApiKey, NewApiKeyIn } from './api-keys.ts'
+export type { BillingUsage, Plan } from './billing.ts'
 export { createPurser, type Purser, type PurserOptions } from './client.ts'
 export {
   AuthenticationError,
@@ -12,11 +14,23 @@ export {
   UnavailableError,
   ValidationError,
 } from './errors.ts'
-export type { ApiKeyRecord, Environment, Member, NewApiKey, Organisation, Role } from './organisations.ts'
+export type { operations, paths } from './generated/openapi.ts'
+export type {
+  AuditRecord,
+  FoundedOrganisation,
+  Member,
+  MemberChange,
+  NewMember,
+  NewOrganisation,
+  Organisation,
+  OrganisationChange,
+  Role,
+} from './organisations.ts'
 export type { Listing, Page, PageQuery } from './paging.ts'
 export type {
   Challenge,
   ChallengeRequest,
+  ChallengesRequest,
   Payment,
   PaymentLog,
   PaymentLogFilters,
@@ -29,8 +43,9 @@ export type {
   Verification,
   VerifiedPayment,
   VerifyRequest,
+  X402V1Body,
 } from './payments.ts'
 export type { FieldFault, Problem } from './problem.ts'
 export type { RetryPolicy } from './retry.ts'
 export type { CallOptions, Method, QueryValue, RequestOptions } from './transport.ts'
-export type { ByoWallet, Chain, NewByoWallet } from './wallets.ts'
+export type { ByoWallet, Chain, ChainName, NewByoWallet, Token } from './wallets.ts'

@@ -1,4 +1,6 @@
 import { UnavailableError } from './errors.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Query } from './operations.ts'
 import type { Answer, CallOptions, QueryValue, Send } from './transport.ts'
 
 export interface Page<T> {
@@ -17,12 +19,8 @@ export interface Listing<T> extends AsyncIterable<T> {
   toArray(bound: { readonly limit: number }): Promise<T[]>
 }
 
-/** The part of a list's query that every list has. */
-export interface PageQuery {
-  /** Items on one page: at most 500, 50 when left out. */
-  readonly limit?: number
-  readonly cursor?: string
-}
+/** The part of a list's query that every list has: items on one page (at most 500, 50 when left out) and where it begins. */
+export type PageQuery = Query<operations['wallets.byo.list']>
 
 /**
  * A listing over `Link: <…>; rel="next"` (RFC 8288). Of the link only the cursor is used, on our own address, so that

@@ -32,19 +32,15 @@ export function readChallenges(body: unknown): Challenge[] | undefined {
   return read.length === body.length && read.length > 0 ? read : undefined
 }
 
-/**
- * A yes to a payment, or undefined: only `valid: true` is a yes, and what is still to be settled must come with its
- * token.
- */
+/** A yes to a payment, or undefined: only `valid: true` is a yes, and it must come with the token that settles it. */
 export function readVerification(body: unknown): Verification | undefined {
   if (!isRecord(body)) return undefined
-  const { valid, paymentId, protocol, amount, coin, settlementPending } = body
+  const { valid, paymentId, protocol, amount, coin, settlementPending, settlementToken } = body
   if (valid !== true || typeof paymentId !== 'string' || (protocol !== 'x402' && protocol !== 'mpp')) return undefined
   if (typeof amount !== 'string' || typeof coin !== 'string') return undefined
-  if (typeof settlementPending !== 'boolean') return undefined
+  if (typeof settlementPending !== 'boolean' || typeof settlementToken !== 'string') return undefined
   const [txHash, settledAt] = [textOrNull(body.txHash), textOrNull(body.settledAt)]
-  const [payer, settlementToken] = [textOrNull(body.payer), textOrNull(body.settlementToken)]
-  if (settlementPending && settlementToken === null) return undefined
+  const payer = textOrNull(body.payer)
   return { valid, paymentId, protocol, amount, coin, payer, txHash, settledAt, settlementPending, settlementToken }
 }
 

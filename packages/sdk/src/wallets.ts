@@ -1,51 +1,38 @@
-import { call, path } from './call.ts'
-import { type Listing, listing, type PageQuery } from './paging.ts'
+import { call, list } from './call.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Answer, Body, Item } from './operations.ts'
+import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
-export interface NewByoWallet {
-  /** EVM address; mixed case must be a correct EIP-55 checksum. */
-  readonly address: string
-  readonly chain: string
-  readonly supportedTokens: readonly string[]
-  readonly name?: string
-  readonly metadata?: Readonly<Record<string, unknown>>
-}
-
-export interface ByoWallet {
-  readonly id: string
-  readonly address: string
-  readonly chain: string
-  readonly name: string | null
-  readonly isActive: boolean
-  readonly amlStatus: 'pending' | 'clear' | 'flagged'
-  readonly supportedTokens: readonly string[]
-  readonly createdAt: string
-}
+export type NewByoWallet = Body<operations['wallets.byo.create']>
+export type ByoWallet = Answer<operations['wallets.byo.get']>
 
 /** The operations on wallets that the customer owns. */
 export function walletsOf(send: Send) {
   return {
     byo: {
-      create: (body: NewByoWallet, options?: CallOptions) =>
-        call<ByoWallet>(send, 'POST', '/wallet-infra/byo-wallets', { ...options, body }),
+      create: (body: NewByoWallet, options?: CallOptions): Promise<ByoWallet> =>
+        call(send, 'POST', '/wallet-infra/byo-wallets', { ...options, body }),
       list: (query?: PageQuery, options?: CallOptions): Listing<ByoWallet> =>
-        listing(send, '/wallet-infra/byo-wallets', query, options),
-      get: (walletId: string, options?: CallOptions) =>
-        call<ByoWallet>(send, 'GET', path`/wallet-infra/byo-wallets/${walletId}`, options),
-      delete: (walletId: string, options?: CallOptions) =>
-        call<void>(send, 'DELETE', path`/wallet-infra/byo-wallets/${walletId}`, options),
+        list(send, '/wallet-infra/byo-wallets', { ...options, query }),
+      get: (id: string, options?: CallOptions): Promise<ByoWallet> =>
+        call(send, 'GET', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
+      delete: (id: string, options?: CallOptions): Promise<void> =>
+        call(send, 'DELETE', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
     },
   }
 }
 
-export interface Chain {
-  readonly name: string
-  readonly [member: string]: unknown
-}
+export type Chain = Item<operations['chains.list']>
+export type ChainName = Chain['name']
+export type Token = Item<operations['chains.tokens']>
 
 /** What the service knows of chains and their tokens. */
 export function chainsOf(send: Send) {
   return {
-    list: (query?: PageQuery, options?: CallOptions): Listing<Chain> => listing(send, '/chains', query, options),
+    list: (query?: PageQuery, options?: CallOptions): Listing<Chain> =>
+      list(send, '/wallet-infra/chains', { ...options, query }),
+    tokens: (chain: ChainName, query?: PageQuery, options?: CallOptions): Listing<Token> =>
+      list(send, '/wallet-infra/chains/{chain}/tokens', { ...options, params: { chain }, query }),
   }
 }

@@ -102,7 +102,7 @@ test('members of a problem are at hand: the reason of a refusal, the faults of a
   fake.script('/members', problem(429, 'some-limit-reached', limit))
   const purser = client()
   expect(await failure(purser.payments.verify(toVerify))).toMatchObject({ reason: 'invalid_exact_evm_signature' })
-  const body = { address: 'x', chain: 'base', supportedTokens: ['USDC'] }
+  const body = { address: 'x', chain: 'base', supportedTokens: ['USDC'] } as const
   const faults = await failure(purser.wallets.byo.create(body))
   expect(faults).toMatchObject({ errors: [{ path: '/address', message: 'no' }] })
   const member = purser.organisations.members.add({ email: 'a@b.test', role: 'member' })

@@ -28,7 +28,7 @@ export interface RouteDefaults {
    * and not charged, and an endless stream cannot be sold this way.
    */
   readonly bodyBytesMax?: number | undefined
-  /** Pass without paying; `HEAD` and `OPTIONS` when left out. `['OPTIONS']` where a HEAD would run a costly handler. */
+  /** Pass without paying; `OPTIONS` when left out. A `HEAD` runs the handler of `GET`, so it is sold like it. */
   readonly freeMethods?: readonly string[] | undefined
 }
 
@@ -82,7 +82,7 @@ export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
     onPending: own.onPending ?? defaults.onPending ?? 'release',
     holdMsMax: own.holdMsMax ?? defaults.holdMsMax ?? 60_000,
     bodyBytesMax: own.bodyBytesMax ?? defaults.bodyBytesMax ?? 10_000_000,
-    freeMethods: own.freeMethods ?? defaults.freeMethods ?? ['HEAD', 'OPTIONS'],
+    freeMethods: own.freeMethods ?? defaults.freeMethods ?? ['OPTIONS'],
   }
 }
 

@@ -13,7 +13,6 @@ export const TransactionRow = z.object({
   id: id('ctx'),
   nonce: z.bigint(),
   toAddress: HexText,
-  data: Bytes,
   value: Amount,
   gasLimit: Amount,
   purpose: z.string(),
@@ -29,7 +28,6 @@ export const AttemptRow = z.object({
   transactionId: id('ctx'),
   sequence: z.number(),
   hash: HexText,
-  raw: Bytes,
   maxFee: Amount,
   priorityFee: Amount,
   createdAt: z.date(),
@@ -41,7 +39,8 @@ export interface LaneKey {
   readonly sender: Address
 }
 
-const columns = sql`id, nonce, to_address, data, value, gas_limit, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
+/** Without the call data, which is large and only needed to sign. */
+const columns = sql`id, nonce, to_address, value, gas_limit, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
 
 /** The nonce that the lane gives next; undefined while it has not begun. */
 export async function findNextNonce(db: Queryable, lane: LaneKey): Promise<bigint | undefined> {
@@ -104,17 +103,40 @@ export async function countUnmined(db: Queryable, lane: LaneKey): Promise<number
   return Number(row.count)
 }
 
+const DataRow = z.object({ data: Bytes })
+const RawRow = z.object({ transactionId: id('ctx'), raw: Bytes })
+
+/** What a transaction calls, for signing it. */
+export async function getCallData(db: Queryable, transactionId: ChainTransactionId): Promise<Hex> {
+  const row = await db.one(DataRow, sql`select data from chain_transactions where id = ${transactionId}`)
+  return row.data
+}
+
+/** The newest signed bytes of each of these transactions. */
+export async function listLatestRaw(
+  db: Queryable,
+  transactionIds: readonly ChainTransactionId[],
+): Promise<ReadonlyMap<string, Hex>> {
+  const rows = await db.many(
+    RawRow,
+    sql`
+    select distinct on (transaction_id) transaction_id, raw from transaction_attempts
+    where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence desc`,
+  )
+  return new Map(rows.map((row) => [row.transactionId, row.raw]))
+}
+
 export function listAttempts(db: Queryable, transactionIds: readonly ChainTransactionId[]): Promise<AttemptRow[]> {
   return db.many(
     AttemptRow,
     sql`
-    select transaction_id, sequence, hash, raw, max_fee, priority_fee, created_at from transaction_attempts
+    select transaction_id, sequence, hash, max_fee, priority_fee, created_at from transaction_attempts
     where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence`,
   )
 }
 
 /** Stores signed bytes before anybody sends them; from here on the transaction may be anywhere. */
-export async function insertAttempt(tx: Tx, lane: LaneKey, attempt: AttemptRow): Promise<void> {
+export async function insertAttempt(tx: Tx, lane: LaneKey, attempt: AttemptRow & { readonly raw: Hex }): Promise<void> {
   await tx.run(sql`
     insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
     values (${attempt.transactionId}, ${attempt.sequence}, ${lane.network}, ${attempt.hash}, ${hexToBytes(attempt.raw)},

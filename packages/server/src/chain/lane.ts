@@ -1,14 +1,16 @@
-import type { Network } from '@purser/protocol'
+import type { Hex, Network } from '@purser/protocol'
 import type { Deps } from '../platform/ctx.ts'
 import { pause } from '../platform/work/runner.ts'
 import { type Fees, feeLimits, firstFees, replacementFees } from './fees.ts'
 import {
   type AttemptRow,
   findNextNonce,
+  getCallData,
   insertAttempt,
   type LaneKey,
   listAttempts,
   listFinalRaw,
+  listLatestRaw,
   listOpen,
   lockTransaction,
   markBroadcast,
@@ -42,24 +44,20 @@ const displacedMsMin = 120_000
  */
 export async function passLane(parts: LaneParts, lane: LaneKey): Promise<number> {
   const { db } = parts.deps
-  const open = await listOpen(db, lane)
-  if (open.length === 0) return 0
-  await signPlanned(
-    parts,
-    lane,
-    open.filter((transaction) => transaction.status === 'planned'),
-  )
-  const attempts = Map.groupBy(
-    await listAttempts(
-      db,
-      open.map((transaction) => transaction.id),
-    ),
-    (attempt) => attempt.transactionId,
-  )
-  const current = await listOpen(db, lane)
-  const unsent = current.filter((transaction) => transaction.status === 'sent' && transaction.lastBroadcastAt === null)
+  const listed = await listOpen(db, lane)
+  if (listed.length === 0) return 0
+  const planned = listed.filter((transaction) => transaction.status === 'planned')
+  await signPlanned(parts, lane, planned)
+  const open = planned.length === 0 ? listed : await listOpen(db, lane)
+  const ids = open.map((transaction) => transaction.id)
+  const attempts = Map.groupBy(await listAttempts(db, ids), (attempt) => attempt.transactionId)
+  const unsent = open.filter((transaction) => transaction.status === 'sent' && transaction.lastBroadcastAt === null)
   await broadcast(parts, lane, unsent, attempts)
-  return followReceipts(parts, lane, await listOpen(db, lane), attempts)
+  const now = parts.deps.clock.now()
+  const followed = open.map((transaction) =>
+    unsent.includes(transaction) ? { ...transaction, lastBroadcastAt: now } : transaction,
+  )
+  return followReceipts(parts, lane, followed, attempts)
 }
 
 /**
@@ -96,18 +94,18 @@ async function signAttempt(
   lane: LaneKey,
   transaction: TransactionRow,
   form: { readonly sequence: number; readonly fees: Fees },
-): Promise<AttemptRow> {
+): Promise<AttemptRow & { readonly raw: Hex }> {
   const { raw, hash } = await parts.signer.signTransaction({
     chainId: parts.chain.network.chainId,
     nonce: transaction.nonce,
     to: transaction.toAddress,
-    data: transaction.data,
+    data: await getCallData(parts.deps.db, transaction.id),
     value: transaction.value,
     gasLimit: transaction.gasLimit,
     maxFeePerGas: form.fees.maxFee,
     maxPriorityFeePerGas: form.fees.priorityFee,
   })
-  const attempt: AttemptRow = {
+  const attempt = {
     transactionId: transaction.id,
     sequence: form.sequence,
     hash,
@@ -137,7 +135,11 @@ async function broadcast(
     return latest === undefined ? [] : [{ transaction, latest }]
   })
   if (known.length === 0) return []
-  const answers = await chain.send(known.map(({ latest }) => latest.raw))
+  const raws = await listLatestRaw(
+    deps.db,
+    known.map(({ transaction }) => transaction.id),
+  )
+  const answers = await chain.send(known.flatMap(({ transaction }) => raws.get(transaction.id) ?? []))
   await markBroadcast(
     deps.db,
     known.map(({ transaction }) => transaction.id),

@@ -9,10 +9,11 @@ export function text(charactersMax: number, charactersMin = 0) {
     .string()
     .min(charactersMin)
     .max(charactersMax)
-    .refine(
-      (value) => !value.includes('\u0000') && value.isWellFormed(),
-      'must be well-formed text without NUL characters',
-    )
+    .refine(isStorableText, 'must be well-formed text without NUL characters')
+}
+
+function isStorableText(value: string): boolean {
+  return !value.includes('\u0000') && value.isWellFormed()
 }
 
 /** A point in time on the wire: ISO 8601, UTC, milliseconds. Given as a Date, written as text. */
@@ -28,8 +29,8 @@ const jsonDepthMax = 16
 const Json: z.ZodType<unknown> = z
   .unknown()
   .refine(
-    (value) => depthOf(value) <= jsonDepthMax && !holdsNul(value),
-    'must be JSON nested at most 16 levels, without NUL characters',
+    (value) => depthOf(value) <= jsonDepthMax && isStorable(value),
+    'must be JSON nested at most 16 levels, of well-formed text without NUL characters',
   )
 
 /** A free-form object kept as it was sent, at most 16 KiB as text. */

@@ -1,4 +1,5 @@
 import type { Service } from './service.ts'
+import type { Deployment } from './stage.ts'
 
 /** Runs one service at a time and tells buyers where it is. */
 export interface Keeper {
@@ -9,9 +10,12 @@ export interface Keeper {
   start(): Promise<Service>
   /** Ends the living one; buyers wait from now on, and their requests under way meet what they meet. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | string>
+  /** Leaves nothing running. */
+  close(): Promise<void>
 }
 
-export function keepService(prepare: () => () => Promise<Service>): Keeper {
+/** Keeps the next service ready while one lives. */
+export function keepService({ prepare }: Pick<Deployment, 'prepare'>): Keeper {
   let living: Service | undefined
   let next = prepare()
   let up = Promise.withResolvers<string>()
@@ -22,9 +26,9 @@ export function keepService(prepare: () => () => Promise<Service>): Keeper {
       return living
     },
     async start() {
-      const launch = next
+      next.go()
+      living = await next.up()
       next = prepare()
-      living = await launch()
       up.resolve(living.base)
       return living
     },
@@ -33,6 +37,10 @@ export function keepService(prepare: () => () => Promise<Service>): Keeper {
       living = undefined
       up = Promise.withResolvers()
       return dying.end(signal)
+    },
+    async close() {
+      next.child.kill('SIGKILL')
+      await Promise.all([next.ended, living?.end('SIGKILL')])
     },
   }
 }

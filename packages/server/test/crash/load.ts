@@ -50,11 +50,21 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
   let acknowledged = 0
   let inFlight = 0
 
-  const send = async (step: 'verify' | 'settle', body: unknown, headers: Record<string, string>): Promise<Answer | 'lost'> => {
+  const send = async (
+    step: 'verify' | 'settle',
+    body: unknown,
+    headers: Record<string, string>,
+  ): Promise<Answer | 'lost'> => {
     const base = await where()
     inFlight += 1
     try {
-      const answer = await request(base, { key: deployment.testKey, method: 'POST', path: `/payments/${step}`, body, headers })
+      const answer = await request(base, {
+        key: deployment.testKey,
+        method: 'POST',
+        path: `/payments/${step}`,
+        body,
+        headers,
+      })
       count(counts, `${step} ${answer.status}${answer.status < 300 ? '' : ` ${codeOf(answer)}`}`)
       if (answer.status < 300) acknowledged += 1
       return answer
@@ -66,10 +76,17 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
     }
   }
   /** Sends until the answer is one to keep. A key whose first request died half-way is given up: the step itself is safe to repeat. */
-  const insist = async (step: 'verify' | 'settle', purchase: Purchase, body: unknown): Promise<{ answer: Answer; withKey: boolean }> => {
+  const insist = async (
+    step: 'verify' | 'settle',
+    purchase: Purchase,
+    body: unknown,
+  ): Promise<{ answer: Answer; withKey: boolean }> => {
     let key = purchase.keyed ? `${step}-${purchase.nonce}` : undefined
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const headers = { ...(key === undefined ? {} : { 'idempotency-key': key }), ...(purchase.async ? { prefer: 'respond-async' } : {}) }
+      const headers = {
+        ...(key === undefined ? {} : { 'idempotency-key': key }),
+        ...(purchase.async ? { prefer: 'respond-async' } : {}),
+      }
       const answer = await send(step, body, headers)
       if (answer === 'lost' || answer.status === 503) await delay(retryMs)
       else if (codeOf(answer) === 'idempotency-in-progress') key = undefined
@@ -84,12 +101,20 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
       return
     }
     if (answer.status !== 200) return void faults.push(`verify: ${JSON.stringify(answer.body)}`)
-    purchase.verified = { paymentId: String(answer.body.paymentId), settlementToken: String(answer.body.settlementToken), withKey }
+    purchase.verified = {
+      paymentId: String(answer.body.paymentId),
+      settlementToken: String(answer.body.settlementToken),
+      withKey,
+    }
     const { paymentId, settlementToken } = purchase.verified
     const settling = await insist('settle', purchase, { paymentId, settlementToken })
     const { status, body } = settling.answer
     if (status !== 200 && status !== 202) return void faults.push(`settle: ${JSON.stringify(body)}`)
-    purchase.settled = { status, txHash: typeof body.txHash === 'string' ? body.txHash : null, withKey: settling.withKey }
+    purchase.settled = {
+      status,
+      txHash: typeof body.txHash === 'string' ? body.txHash : null,
+      withKey: settling.withKey,
+    }
   }
   const work = async (buyer: number): Promise<void> => {
     for (let turn = buyer; !stopping; turn++) {
@@ -114,7 +139,10 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
 }
 
 /** A payment signed by one of the deployment's payers, not sent to anybody yet. */
-export async function sign({ payers, challenge }: Pick<Deployment, 'payers' | 'challenge'>, turn: number): Promise<Purchase> {
+export async function sign(
+  { payers, challenge }: Pick<Deployment, 'payers' | 'challenge'>,
+  turn: number,
+): Promise<Purchase> {
   const payer = payers[turn % payers.length]
   if (payer === undefined) throw new Error('nobody pays')
   const nonce = toHex(randomBytes(32))

@@ -55,23 +55,19 @@ export interface Started {
 
 /** Starts main.ts with this environment and no other. */
 export function spawnService(env: Env, args: readonly string[] = []): Started {
-  return follow(run(env, [script, ...args]))
+  return follow(run(env, [script, ...args], ['ignore', 'pipe', 'pipe']))
 }
 
 /** One that has read all its code and waits at the gate: a crash test has no time to watch that twenty times. */
-export function spawnWaiting(env: Env): () => Started {
-  const child = run(env, ['--import', gate, script])
-  const started = follow(child)
-  return () => {
-    child.send('go')
-    return started
-  }
+export function spawnWaiting(env: Env): Started & { go(): void } {
+  const child = run(env, ['--import', gate, script], ['ignore', 'pipe', 'pipe', 'ipc'])
+  return { ...follow(child), go: () => void child.send('go') }
 }
 
-function run(env: Env, args: readonly string[]): ChildProcess {
+function run(env: Env, args: readonly string[], stdio: ('ignore' | 'pipe' | 'ipc')[]): ChildProcess {
   return spawn(process.execPath, args, {
     env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: compileCache, ...env },
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    stdio,
   })
 }
 
@@ -103,7 +99,13 @@ function follow(child: ChildProcess): Started {
             child.kill(signal)
             return ended
           }
-          resolve({ ...started, base: `http://127.0.0.1:${up.port}`, metricsPort: up.metricsPort, settler: up.settler, end })
+          resolve({
+            ...started,
+            base: `http://127.0.0.1:${up.port}`,
+            metricsPort: up.metricsPort,
+            settler: up.settler,
+            end,
+          })
         }
         child.stdout?.on('data', look)
         look()
@@ -112,7 +114,12 @@ function follow(child: ChildProcess): Started {
   }
 }
 
-const UpLine = z.object({ msg: z.literal('purser is up'), port: z.number(), metricsPort: z.number().optional(), settler: z.templateLiteral(['0x', z.string()]) })
+const UpLine = z.object({
+  msg: z.literal('purser is up'),
+  port: z.number(),
+  metricsPort: z.number().optional(),
+  settler: z.templateLiteral(['0x', z.string()]),
+})
 
 function upLine(stdout: string): z.output<typeof UpLine> | undefined {
   const line = stdout.split('\n').find((text) => text.includes('"purser is up"') && text.endsWith('}'))

@@ -15,35 +15,52 @@ export interface Deployment {
   readonly payers: readonly Payer[]
   readonly challenge: Answer
   start(args?: readonly string[]): Promise<Service>
-  /** Has one ready that starts as soon as it is told. */
-  prepare(): () => Promise<Service>
+  /** One that starts as soon as it is told. */
+  prepare(): ReturnType<typeof spawnWaiting>
 }
 
 const resource = 'https://api.example.com/report'
 const Founded = z.object({ organisation: z.object({ id: id('org') }), apiKeys: z.array(z.object({ key: z.string() })) })
 
 /** Sets a deployment up, its service started once and stopped again in order. */
-export async function aDeployment(options: { readonly databaseUrl: string; readonly chain: DevChain; readonly env?: Env }): Promise<Deployment> {
+export async function aDeployment(options: {
+  readonly databaseUrl: string
+  readonly chain: DevChain
+  readonly env?: Env
+}): Promise<Deployment> {
   const { databaseUrl, chain } = options
   const env = serveEnv(databaseUrl, { RPC_URL_BASE_SEPOLIA: chain.rpcUrl, ...options.env })
   const start = (args: readonly string[] = []) => spawnService(env, args).up()
-  const prepare = () => {
-    const go = spawnWaiting(env)
-    return () => go().up()
-  }
   const founded = await foundOrganisation(databaseUrl)
   const service = await start()
   await fundNative(chain, service.settler, 10n ** 20n)
   const payers = await Promise.all(Array.from({ length: 4 }, () => aPayer(chain)))
   const wallet = await aWallet(service.base, founded.testKey)
-  const challenge = await asked(service.base, founded.testKey, '/payments/challenge', { walletId: wallet.id, resource, price: '0.01' })
+  const challenge = await asked(service.base, founded.testKey, '/payments/challenge', {
+    walletId: wallet.id,
+    resource,
+    price: '0.01',
+  })
   await service.end('SIGTERM')
-  return { env, ...founded, wallet, payers, challenge, start, prepare }
+  return { env, ...founded, wallet, payers, challenge, start, prepare: () => spawnWaiting(env) }
 }
 
 /** What `purser admin create-organisation` gives an operator. */
-export async function foundOrganisation(databaseUrl: string): Promise<Pick<Deployment, 'organisationId' | 'testKey' | 'liveKey'>> {
-  const args = ['admin', 'create-organisation', '--name', 'Acme', '--email', 'owner@example.com', '--plan', 'enterprise', '--format', 'json']
+export async function foundOrganisation(
+  databaseUrl: string,
+): Promise<Pick<Deployment, 'organisationId' | 'testKey' | 'liveKey'>> {
+  const args = [
+    'admin',
+    'create-organisation',
+    '--name',
+    'Acme',
+    '--email',
+    'owner@example.com',
+    '--plan',
+    'enterprise',
+    '--format',
+    'json',
+  ]
   const { exitCode, stdout, stderr } = await runAdmin(args, { DATABASE_URL: databaseUrl })
   if (exitCode !== 0) throw new Error(`no organisation: ${stdout}${stderr}`)
   const { organisation, apiKeys } = Founded.parse(JSON.parse(stdout))
@@ -52,7 +69,11 @@ export async function foundOrganisation(databaseUrl: string): Promise<Pick<Deplo
 
 async function aWallet(base: string, key: string): Promise<Deployment['wallet']> {
   const { account } = await aPayer()
-  const made = await asked(base, key, '/wallet-infra/byo-wallets', { address: account.address, chain: 'base-sepolia', supportedTokens: ['USDC'] })
+  const made = await asked(base, key, '/wallet-infra/byo-wallets', {
+    address: account.address,
+    chain: 'base-sepolia',
+    supportedTokens: ['USDC'],
+  })
   return { id: String(made.body.id), address: account.address }
 }
 

@@ -1,9 +1,29 @@
-import { type DevChain, deploySmartWallet, fundToken, smartWalletAddress, smartWalletDeployment, startChain, tokenBalance, walletFactoryAddress } from '@purser/devnet'
+import {
+  type DevChain,
+  deploySmartWallet,
+  fundToken,
+  smartWalletAddress,
+  smartWalletDeployment,
+  startChain,
+  tokenBalance,
+  walletFactoryAddress,
+} from '@purser/devnet'
 import { type Address, createPublicClient, type Hex, http, serializeErc6492Signature } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { type Answer, aPayer, aWorld, type CredentialChanges, codeOf, countByStatus, type Org, type Payer, request, type World } from '../world.ts'
+import {
+  type Answer,
+  aPayer,
+  aWorld,
+  type CredentialChanges,
+  codeOf,
+  countByStatus,
+  type Org,
+  type Payer,
+  request,
+  type World,
+} from '../world.ts'
 
 let chain: DevChain
 let world: World
@@ -32,12 +52,22 @@ function challenge(): Promise<Answer> {
 }
 
 function verify(credential: string, base = world.base): Promise<Answer> {
-  return request(base, { key: org.testKey, method: 'POST', path: '/payments/verify', body: { protocol: 'x402', credential, price, walletId: wallet.id, resource } })
+  return request(base, {
+    key: org.testKey,
+    method: 'POST',
+    path: '/payments/verify',
+    body: { protocol: 'x402', credential, price, walletId: wallet.id, resource },
+  })
 }
 
 function settle(verified: Answer, base = world.base): Promise<Answer> {
   const { paymentId, settlementToken } = verified.body
-  return request(base, { key: org.testKey, method: 'POST', path: '/payments/settle', body: { paymentId, settlementToken } })
+  return request(base, {
+    key: org.testKey,
+    method: 'POST',
+    path: '/payments/settle',
+    body: { paymentId, settlementToken },
+  })
 }
 
 /** Status and reason, or code; and whether a row was left. */
@@ -49,7 +79,10 @@ async function refusalOf(credential: string, base = world.base): Promise<string>
 }
 
 async function countPayments(): Promise<number> {
-  const { count } = await world.database.db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from payments`)
+  const { count } = await world.database.db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from payments`,
+  )
   return Number(count)
 }
 
@@ -62,7 +95,13 @@ interface ContractPayer {
 let salts = 0n
 
 /** A contract account with money, there already or only at an address that is known before. */
-async function aContractPayer({ deployed, rawUsdc = 1_000_000n }: { deployed: boolean; rawUsdc?: bigint }): Promise<ContractPayer> {
+async function aContractPayer({
+  deployed,
+  rawUsdc = 1_000_000n,
+}: {
+  deployed: boolean
+  rawUsdc?: bigint
+}): Promise<ContractPayer> {
   const owner = await aPayer()
   const salt = ++salts
   const address = await (deployed ? deploySmartWallet : smartWalletAddress)(chain, owner.account.address, salt)
@@ -70,7 +109,11 @@ async function aContractPayer({ deployed, rawUsdc = 1_000_000n }: { deployed: bo
   return { address, owner, salt }
 }
 
-async function credentialOf(payer: ContractPayer, signature: (own: Hex) => Hex = (own) => own, signer = payer.owner): Promise<string> {
+async function credentialOf(
+  payer: ContractPayer,
+  signature: (own: Hex) => Hex = (own) => own,
+  signer = payer.owner,
+): Promise<string> {
   const after: CredentialChanges['after'] = ({ payload }) => {
     payload.signature = signature(Hexadecimal.parse(payload.signature))
   }
@@ -101,7 +144,9 @@ test('a contract account pays with what its owner signed (EIP-1271), is settled,
 test('a stranger’s signature opens neither a contract account nor an ordinary one', async () => {
   const payer = await aContractPayer({ deployed: true })
   const stranger = await aPayer()
-  expect(await refusalOf(await credentialOf(payer, undefined, stranger))).toBe('402 invalid_exact_evm_signature, 0 rows')
+  expect(await refusalOf(await credentialOf(payer, undefined, stranger))).toBe(
+    '402 invalid_exact_evm_signature, 0 rows',
+  )
   const ordinary = await aPayer(chain)
   const forged = await stranger.credential(await challenge(), { sign: { from: ordinary.account.address } })
   expect(await refusalOf(forged)).toBe('402 invalid_exact_evm_signature, 0 rows')
@@ -110,7 +155,9 @@ test('a stranger’s signature opens neither a contract account nor an ordinary 
 test('a contract account that takes no such signature refuses by itself, and one without the money is told so', async () => {
   const payer = await aContractPayer({ deployed: true })
   for (const signature of ['0x', '0x1234', `0x${'12'.repeat(65)}`, `0x${'00'.repeat(4_000)}`] as const) {
-    expect(await refusalOf(await credentialOf(payer, () => signature)), signature.slice(0, 10)).toBe('402 invalid_exact_evm_signature, 0 rows')
+    expect(await refusalOf(await credentialOf(payer, () => signature)), signature.slice(0, 10)).toBe(
+      '402 invalid_exact_evm_signature, 0 rows',
+    )
   }
   const poor = await aContractPayer({ deployed: true, rawUsdc: 9_999n })
   expect(await refusalOf(await credentialOf(poor))).toBe('402 invalid_exact_evm_insufficient_balance, 0 rows')
@@ -143,7 +190,11 @@ test('a wallet that does not exist yet is deployed by the transaction that settl
 test('two payments of a wallet that does not exist yet, and one beside them, settle at once', async () => {
   const payer = await aContractPayer({ deployed: false })
   const ordinary = await aPayer(chain)
-  const credentials = [await credentialOf(payer, wrapped(payer)), await credentialOf(payer, wrapped(payer)), await ordinary.credential(await challenge())]
+  const credentials = [
+    await credentialOf(payer, wrapped(payer)),
+    await credentialOf(payer, wrapped(payer)),
+    await ordinary.credential(await challenge()),
+  ]
   const verified = await Promise.all(credentials.map((credential) => verify(credential, deploying)))
   expect(countByStatus(verified)).toEqual({ 200: 3 })
   expect(countByStatus(await Promise.all(verified.map((answer) => settle(answer, deploying))))).toEqual({ 200: 3 })
@@ -159,11 +210,16 @@ test('a wrapper around a wrong signature, or a deployment of another wallet, pro
     await credentialOf(payer, wrapped(payer, { data: '0xdeadbeef' })),
     await credentialOf(payer, () => wrapped(payer)('0x')),
   ]
-  for (const credential of forgeries) expect(await refusalOf(credential, deploying)).toBe('402 invalid_exact_evm_signature, 0 rows')
+  for (const credential of forgeries)
+    expect(await refusalOf(credential, deploying)).toBe('402 invalid_exact_evm_signature, 0 rows')
 })
 
 test('the day’s gas budget is charged with what a contract account may burn, not with what an ordinary one does', async () => {
-  const [first, second, ordinary] = [await aContractPayer({ deployed: true }), await aContractPayer({ deployed: true }), await aPayer(chain)]
+  const [first, second, ordinary] = [
+    await aContractPayer({ deployed: true }),
+    await aContractPayer({ deployed: true }),
+    await aPayer(chain),
+  ]
   const thrifty = (await world.another({ settleGasPerDayMax: 550_000n })).base
   org = await world.organisation()
   wallet = await world.wallet(org)
@@ -180,5 +236,7 @@ test('a wallet that exists may go on wrapping its signatures, whatever factory t
     expect(verified.status).toBe(200)
     expect((await settle(verified)).status).toBe(200)
   }
-  expect(await refusalOf(await credentialOf(payer, wrapped(payer), await aPayer()))).toBe('402 invalid_exact_evm_signature, 0 rows')
+  expect(await refusalOf(await credentialOf(payer, wrapped(payer), await aPayer()))).toBe(
+    '402 invalid_exact_evm_signature, 0 rows',
+  )
 })

@@ -2,7 +2,17 @@ import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { type Answer, aPayer, aWorld, codeOf, countByStatus, type Org, type Payer, request, type World } from '../world.ts'
+import {
+  type Answer,
+  aPayer,
+  aWorld,
+  codeOf,
+  countByStatus,
+  type Org,
+  type Payer,
+  request,
+  type World,
+} from '../world.ts'
 
 let chain: DevChain
 let world: World
@@ -31,12 +41,24 @@ interface Asked {
   readonly price?: unknown
 }
 
-function challenge({ key = org.testKey, walletId = wallet.id, price = '0.01' }: Asked = {}, base = world.base): Promise<Answer> {
+function challenge(
+  { key = org.testKey, walletId = wallet.id, price = '0.01' }: Asked = {},
+  base = world.base,
+): Promise<Answer> {
   return request(base, { key, method: 'POST', path: '/payments/challenge', body: { walletId, resource, price } })
 }
 
-function verify(credential: string, { key = org.testKey, walletId = wallet.id, price = '0.01' }: Asked = {}, base = world.base): Promise<Answer> {
-  return request(base, { key, method: 'POST', path: '/payments/verify', body: { protocol: 'x402', credential, price, walletId, resource } })
+function verify(
+  credential: string,
+  { key = org.testKey, walletId = wallet.id, price = '0.01' }: Asked = {},
+  base = world.base,
+): Promise<Answer> {
+  return request(base, {
+    key,
+    method: 'POST',
+    path: '/payments/verify',
+    body: { protocol: 'x402', credential, price, walletId, resource },
+  })
 }
 
 const Counted = z.object({ payments: z.bigint(), events: z.bigint(), used: z.bigint() })
@@ -58,11 +80,33 @@ async function codesOf(answers: Promise<Answer>[]): Promise<string[]> {
 test('a price that is no positive amount of the token is 422, for a challenge, a real credential and a stub', async () => {
   const credential = await payer.credential(await challenge())
   const before = await footprint(org)
-  const ask = (price: unknown) => codesOf([challenge({ price }), verify(credential, { price }), verify(stub, { price })])
+  const ask = (price: unknown) =>
+    codesOf([challenge({ price }), verify(credential, { price }), verify(stub, { price })])
   const asInvalid = ['0.0100001', '0.0100000', '0', '0.000000', '01', '1'.padEnd(60, '0').concat('.0000001')]
   for (const price of asInvalid) expect(await ask(price), price).toEqual(Array(3).fill('422 amount-invalid'))
-  const unreadable = ['-0.01', '+0.01', '1e-2', '0x1', '.01', '1.', '1,00', ' 0.01', '0.01 ', '０.０１', 'NaN', 'Infinity', '', (2n ** 256n).toString(), 0.01, null, true, ['0.01'], {}]
-  for (const price of unreadable) expect(await ask(price), JSON.stringify(price)).toEqual(Array(3).fill('422 validation-error'))
+  const unreadable = [
+    '-0.01',
+    '+0.01',
+    '1e-2',
+    '0x1',
+    '.01',
+    '1.',
+    '1,00',
+    ' 0.01',
+    '0.01 ',
+    '０.０１',
+    'NaN',
+    'Infinity',
+    '',
+    (2n ** 256n).toString(),
+    0.01,
+    null,
+    true,
+    ['0.01'],
+    {},
+  ]
+  for (const price of unreadable)
+    expect(await ask(price), JSON.stringify(price)).toEqual(Array(3).fill('422 validation-error'))
   expect(await footprint(org)).toEqual(before)
 })
 
@@ -88,18 +132,23 @@ test('a wallet that never was, was deleted, or is another’s or of the other en
   ]
   const credential = await payer.credential(await challenge())
   const before = await footprint(org)
-  const answers = await Promise.all(ids.flatMap((walletId) => [challenge({ walletId }), verify(credential, { walletId }), verify(stub, { walletId })]))
+  const answers = await Promise.all(
+    ids.flatMap((walletId) => [challenge({ walletId }), verify(credential, { walletId }), verify(stub, { walletId })]),
+  )
   const bodies = answers.map(({ status, body: { requestId: _, ...body } }) => JSON.stringify([status, body]))
   expect(new Set(bodies).size).toBe(1)
   expect([answers[0]?.status, codeOf(await challenge({ walletId: deleted.id }))]).toEqual([422, 'wallet-not-found'])
-  for (const walletId of ['byw_x', 'key_01h455vb4pex5vsknk084sn02q', 7, null]) expect(await codesOf([verify(stub, { walletId })])).toEqual(['422 validation-error'])
+  for (const walletId of ['byw_x', 'key_01h455vb4pex5vsknk084sn02q', 7, null])
+    expect(await codesOf([verify(stub, { walletId })])).toEqual(['422 validation-error'])
   expect(await footprint(org)).toEqual(before)
 })
 
 test('of 150 payments sent at once a plan of 100 takes 100, and the others get the document’s limit error', async () => {
   const hobby = await world.organisation('hobby')
   const { id } = await world.wallet(hobby)
-  const answers = await Promise.all(Array.from({ length: 150 }, () => verify(stub, { key: hobby.testKey, walletId: id })))
+  const answers = await Promise.all(
+    Array.from({ length: 150 }, () => verify(stub, { key: hobby.testKey, walletId: id })),
+  )
   expect(countByStatus(answers)).toEqual({ 200: 100, 429: 50 })
   expect(await footprint(hobby)).toEqual([100, 100, 100])
   const { detail, requestId, ...refused } = answers.find(({ status }) => status === 429)?.body ?? {}
@@ -114,7 +163,9 @@ test('of 150 payments sent at once a plan of 100 takes 100, and the others get t
   expect([typeof detail, typeof requestId]).toEqual(['string', 'string'])
 
   const real = await challenge({ key: hobby.testKey, walletId: id })
-  expect(await codesOf([verify(await payer.credential(real), { key: hobby.testKey, walletId: id })])).toEqual(['429 payment-limit-reached'])
+  expect(await codesOf([verify(await payer.credential(real), { key: hobby.testKey, walletId: id })])).toEqual([
+    '429 payment-limit-reached',
+  ])
   expect(await footprint(hobby)).toEqual([100, 100, 100])
 })
 
@@ -124,7 +175,10 @@ test('a numbered stub that bought before is a duplicate, also when the plan is f
   const asked = { key: hobby.testKey, walletId: id }
   expect((await verify('stub_payment_1', asked)).status).toBe(200)
   await Promise.all(Array.from({ length: 99 }, () => verify(stub, asked)))
-  expect(await codesOf([verify('stub_payment_1', asked), verify('stub_payment_2', asked)])).toEqual(['409 duplicate-payment', '429 payment-limit-reached'])
+  expect(await codesOf([verify('stub_payment_1', asked), verify('stub_payment_2', asked)])).toEqual([
+    '409 duplicate-payment',
+    '429 payment-limit-reached',
+  ])
 })
 
 test('only those payments are taken whose gas the day’s budget still holds, also of ten at once on a plan with a limit', async () => {
@@ -132,12 +186,17 @@ test('only those payments are taken whose gas the day’s budget still holds, al
   for (const plan of ['pro', 'enterprise'] as const) {
     const spender = await world.organisation(plan)
     const asked = { key: spender.testKey, walletId: (await world.wallet(spender)).id }
-    const credentials = await Promise.all(Array.from({ length: 10 }, async () => payer.credential(await challenge(asked))))
+    const credentials = await Promise.all(
+      Array.from({ length: 10 }, async () => payer.credential(await challenge(asked))),
+    )
     const answers: Answer[] = []
-    if (plan === 'pro') answers.push(...(await Promise.all(credentials.map((credential) => verify(credential, asked, thrifty.base)))))
+    if (plan === 'pro')
+      answers.push(...(await Promise.all(credentials.map((credential) => verify(credential, asked, thrifty.base)))))
     else for (const credential of credentials) answers.push(await verify(credential, asked, thrifty.base))
     expect(countByStatus(answers)).toEqual({ 200: 2, 429: 8 })
-    expect(new Set(answers.filter(({ status }) => status === 429).map(codeOf))).toEqual(new Set(['settlement-budget-exceeded']))
+    expect(new Set(answers.filter(({ status }) => status === 429).map(codeOf))).toEqual(
+      new Set(['settlement-budget-exceeded']),
+    )
     expect(await footprint(spender)).toEqual([2, 2, 2])
     expect((await verify(stub, asked, thrifty.base)).status).toBe(200)
   }

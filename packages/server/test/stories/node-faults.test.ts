@@ -1,4 +1,13 @@
-import { type DevChain, deploySmartWallet, type FaultMode, type FaultProxy, fundToken, startChain, startFaultProxy, tokenBalance } from '@purser/devnet'
+import {
+  type DevChain,
+  deploySmartWallet,
+  type FaultMode,
+  type FaultProxy,
+  fundToken,
+  startChain,
+  startFaultProxy,
+  tokenBalance,
+} from '@purser/devnet'
 import { type Address, createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -51,14 +60,27 @@ function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answe
 }
 
 async function countPayments(): Promise<bigint> {
-  return (await world.database.db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from payments`)).count
+  return (await world.database.db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from payments`))
+    .count
 }
 
 /** Fails when an answer holds anything of the node: its address, its key, or its words. */
 function expectSilence(...answers: readonly Answer[]): void {
   for (const { headers, body } of answers) {
     const shown = `${JSON.stringify([...headers])}${JSON.stringify(body)}`
-    for (const word of [nodeKey, new URL(node.url).port, 'apikey', 'secret', 'gateway', 'rate limit', 'unexpected', 'ECONN', 'socket', 'undici', 'JSON']) {
+    for (const word of [
+      nodeKey,
+      new URL(node.url).port,
+      'apikey',
+      'secret',
+      'gateway',
+      'rate limit',
+      'unexpected',
+      'ECONN',
+      'socket',
+      'undici',
+      'JSON',
+    ]) {
       expect(shown).not.toContain(word)
     }
   }
@@ -84,23 +106,28 @@ const modes: readonly FaultMode[] = [
 /** One of each kind of failure: no answer, an answer that is lost, a refusal, a lie. */
 const fewModes = modes.filter(({ kind }) => ['hang', 'lose-answer', 'error500', 'wrong'].includes(kind))
 
-test.each(modes)('a node that does $kind makes verifying 503 in bounded time, shows nothing of itself, and costs no credential', async (mode) => {
-  const credentials = await Promise.all([0, 1, 2].map(async () => payer.credential(await challenge())))
-  const forged = await (await aPayer()).credential(await challenge(), { sign: { from: payer.account.address } })
-  const before = await countPayments()
-  node.set(mode)
-  try {
-    const answers = await timed(Promise.all([...credentials, forged].map(verify)))
-    expect(answers.map((answer) => `${answer.status} ${codeOf(answer)}`)).toEqual(Array(4).fill('503 chain-unavailable'))
-    expect(answers[0]?.headers.get('retry-after')).toBe('1')
-    expectSilence(...answers)
-    expect(await countPayments()).toBe(before)
-    expect((await fetch(`${world.base}/healthz`)).status).toBe(200)
-  } finally {
-    node.set('pass')
-  }
-  expect(countByStatus(await Promise.all(credentials.map(verify)))).toEqual({ 200: 3 })
-})
+test.each(modes)(
+  'a node that does $kind makes verifying 503 in bounded time, shows nothing of itself, and costs no credential',
+  async (mode) => {
+    const credentials = await Promise.all([0, 1, 2].map(async () => payer.credential(await challenge())))
+    const forged = await (await aPayer()).credential(await challenge(), { sign: { from: payer.account.address } })
+    const before = await countPayments()
+    node.set(mode)
+    try {
+      const answers = await timed(Promise.all([...credentials, forged].map(verify)))
+      expect(answers.map((answer) => `${answer.status} ${codeOf(answer)}`)).toEqual(
+        Array(4).fill('503 chain-unavailable'),
+      )
+      expect(answers[0]?.headers.get('retry-after')).toBe('1')
+      expectSilence(...answers)
+      expect(await countPayments()).toBe(before)
+      expect((await fetch(`${world.base}/healthz`)).status).toBe(200)
+    } finally {
+      node.set('pass')
+    }
+    expect(countByStatus(await Promise.all(credentials.map(verify)))).toEqual({ 200: 3 })
+  },
+)
 
 test('a node that is late but within the time limit is waited for', async () => {
   node.set({ kind: 'delay', delayMs: 250 })
@@ -118,7 +145,9 @@ test('a contract account’s signature is never called wrong because the node is
     for (const mode of fewModes) {
       node.set(mode, methods)
       const answer = await timed(verify(credential)).finally(() => node.set('pass'))
-      expect(`${mode.kind} ${methods.join()} ${answer.status} ${codeOf(answer)}`).toBe(`${mode.kind} ${methods.join()} 503 chain-unavailable`)
+      expect(`${mode.kind} ${methods.join()} ${answer.status} ${codeOf(answer)}`).toBe(
+        `${mode.kind} ${methods.join()} 503 chain-unavailable`,
+      )
       expectSilence(answer)
     }
   }
@@ -131,7 +160,8 @@ function payment({ body }: Answer): Promise<Answer> {
 }
 
 const client = () => createPublicClient({ transport: http(chain.rpcUrl) })
-const settlerTransactions = () => client().getTransactionCount({ address: z.templateLiteral(['0x', z.string()]).parse(world.server.settlerAddress) })
+const settlerTransactions = () =>
+  client().getTransactionCount({ address: z.templateLiteral(['0x', z.string()]).parse(world.server.settlerAddress) })
 
 /** Settles while the node is ill, heals it, and asks for nothing more: what was asked must finish by itself, once. */
 async function settleThrough(mode: FaultMode, methods?: readonly string[]): Promise<void> {
@@ -145,24 +175,37 @@ async function settleThrough(mode: FaultMode, methods?: readonly string[]): Prom
     const answers = await timed(Promise.all([settle(verified), settle(verified)]))
     const seen = await payment(verified)
     expectSilence(...answers, seen)
-    if (!isDone) expect([...answers, seen].map(({ status, body }) => [status, body.status])).toEqual([[202, 'settling'], [202, 'settling'], [200, 'settling']])
+    if (!isDone)
+      expect([...answers, seen].map(({ status, body }) => [status, body.status])).toEqual([
+        [202, 'settling'],
+        [202, 'settling'],
+        [200, 'settling'],
+      ])
   } finally {
     node.set('pass')
   }
-  await expect.poll(async () => (await payment(verified)).body.status, { timeout: 20_000, interval: 100 }).toBe('settled')
+  await expect
+    .poll(async () => (await payment(verified)).body.status, { timeout: 20_000, interval: 100 })
+    .toBe('settled')
   const settled = await settle(verified)
   expect([settled.status, settled.body.txHash]).toEqual([200, (await payment(verified)).body.txHash])
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - balance).toBe(10_000n)
   expect((await settlerTransactions()) - transactions).toBe(1)
 }
 
-test.each(modes)('a settlement asked for while the node does $kind is 202, and finishes by itself, once', async (mode) => {
-  await settleThrough(mode)
-})
+test.each(modes)(
+  'a settlement asked for while the node does $kind is 202, and finishes by itself, once',
+  async (mode) => {
+    await settleThrough(mode)
+  },
+)
 
-test.each(fewModes)('a broadcast that meets a node which does $kind is repeated with the same bytes until it is there, once', async (mode) => {
-  await settleThrough(mode, ['eth_sendRawTransaction'])
-})
+test.each(fewModes)(
+  'a broadcast that meets a node which does $kind is repeated with the same bytes until it is there, once',
+  async (mode) => {
+    await settleThrough(mode, ['eth_sendRawTransaction'])
+  },
+)
 
 test('a receipt that the node keeps back leaves the outcome open, whatever way it fails, and is read when it comes', async () => {
   for (const mode of fewModes) await settleThrough(mode, ['eth_getTransactionReceipt'])

@@ -41,7 +41,13 @@ test('a signed payment is verified, settled on chain, logged, and refused when s
   const credential = await payer.credential(await challenge())
 
   const verified = await verify(credential)
-  expect([verified.status, verified.body.valid, verified.body.amount, verified.body.coin, verified.body.settlementPending]).toEqual([200, true, '0.01', 'USDC', true])
+  expect([
+    verified.status,
+    verified.body.valid,
+    verified.body.amount,
+    verified.body.coin,
+    verified.body.settlementPending,
+  ]).toEqual([200, true, '0.01', 'USDC', true])
   expect(verified.body.payer).toBe(payer.account.address)
 
   const settled = await settle(verified)
@@ -50,7 +56,13 @@ test('a signed payment is verified, settled on chain, logged, and refused when s
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
 
   const [log] = (await world.call(org.testKey, 'GET', '/payments/logs?limit=1')).list
-  expect(log).toMatchObject({ paymentId: verified.body.paymentId, status: 'settled', txHash: settled.body.txHash, route: 'https://api.example.com/weather', method: 'GET' })
+  expect(log).toMatchObject({
+    paymentId: verified.body.paymentId,
+    status: 'settled',
+    txHash: settled.body.txHash,
+    route: 'https://api.example.com/weather',
+    method: 'GET',
+  })
   expect([(await verify(credential)).status, codeOf(await verify(credential))]).toEqual([409, 'duplicate-payment'])
   expect(await settle(verified)).toMatchObject({ status: 200, body: settled.body })
 })
@@ -83,7 +95,10 @@ test('a repeat of a settlement with its Idempotency-Key answers the same, and an
   const first = await settle(verified, { 'idempotency-key': 'settle-1' })
   const again = await settle(verified, { 'idempotency-key': 'settle-1' })
   expect([first.status, again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 200, 'true'])
-  const forged = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId: verified.body.paymentId, settlementToken: 'stl_forged' })
+  const forged = await world.call(org.testKey, 'POST', '/payments/settle', {
+    paymentId: verified.body.paymentId,
+    settlementToken: 'stl_forged',
+  })
   expect([forged.status, codeOf(forged)]).toEqual([422, 'settlement-token-invalid'])
 })
 
@@ -102,7 +117,10 @@ test('one bad payment in a batch fails alone', async () => {
 
 test('stub payments pay in test mode any number of times, numbered ones once, and never live', async () => {
   expect((await verify('stub_payment_accepted')).status).toBe(200)
-  expect(await verify('stub_payment_accepted')).toMatchObject({ status: 200, body: { settlementPending: false, txHash: null, payer: null } })
+  expect(await verify('stub_payment_accepted')).toMatchObject({
+    status: 200,
+    body: { settlementPending: false, txHash: null, payer: null },
+  })
   expect((await verify('stub_payment_7')).status).toBe(200)
   expect(codeOf(await verify('stub_payment_7'))).toBe('duplicate-payment')
   const live = await world.wallet(org, { chain: 'base', key: org.liveKey })

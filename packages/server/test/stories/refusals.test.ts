@@ -42,7 +42,11 @@ function challenge(): Promise<Answer> {
   return world.call(org.testKey, 'POST', '/payments/challenge', { walletId: wallet.id, resource, price: '0.01' })
 }
 
-function verify(credential: string, changes: Readonly<Record<string, unknown>> = {}, key = org.testKey): Promise<Answer> {
+function verify(
+  credential: string,
+  changes: Readonly<Record<string, unknown>> = {},
+  key = org.testKey,
+): Promise<Answer> {
   const body = { protocol: 'x402', credential, price: '0.01', walletId: wallet.id, resource, ...changes }
   return world.call(key, 'POST', '/payments/verify', body)
 }
@@ -82,7 +86,10 @@ type Edit = readonly [path: string, value: unknown]
 function edit(message: object, [path, value]: Edit): void {
   const names = path.split('.')
   const last = names.pop() ?? ''
-  const parent = names.reduce((at, name): object => z.custom<object>((inner) => typeof inner === 'object').parse(Reflect.get(at, name)), message)
+  const parent = names.reduce(
+    (at, name): object => z.custom<object>((inner) => typeof inner === 'object').parse(Reflect.get(at, name)),
+    message,
+  )
   if (value === missing) Reflect.deleteProperty(parent, last)
   else Reflect.set(parent, last, value)
 }
@@ -119,7 +126,9 @@ function allRefused(edits: readonly Edit[], reason: string): Record<string, stri
 
 const stranger: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
 const tooLarge = (2n ** 256n).toString()
-const authorizationFields = ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'].map((name) => `payload.authorization.${name}`)
+const authorizationFields = ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'].map(
+  (name) => `payload.authorization.${name}`,
+)
 const forgeries: readonly Edit[] = [
   ['payload.authorization.from', stranger],
   ['payload.authorization.from', '0x036CbD53842c5426634e7929541eC2318f3dCF7e'],
@@ -168,7 +177,11 @@ test('what version 2 says that it accepted must be what was asked for, field by 
   const cases: readonly (readonly [reason: string, path: string, values: readonly unknown[]])[] = [
     ['invalid_exact_evm_scheme', 'accepted.scheme', ['upto', 'Exact', '']],
     ['invalid_exact_evm_network_mismatch', 'accepted.network', ['eip155:8453', 'eip155:11155111', 'eip155:084532']],
-    ['invalid_exact_evm_payload_authorization_value_mismatch', 'accepted.amount', ['9999', '10001', '0', '010000', '1e4', '-10000', tooLarge]],
+    [
+      'invalid_exact_evm_payload_authorization_value_mismatch',
+      'accepted.amount',
+      ['9999', '10001', '0', '010000', '1e4', '-10000', tooLarge],
+    ],
     ['invalid_payment_requirements', 'accepted.asset', [stranger, '0x1234', 'USDC']],
     ['invalid_exact_evm_recipient_mismatch', 'accepted.payTo', [stranger, '0x1234']],
     ['invalid_exact_evm_token_name_mismatch', 'accepted.extra.name', ['USD Coin', 'usdc']],
@@ -180,7 +193,9 @@ test('what version 2 says that it accepted must be what was asked for, field by 
     ['invalid_payload', 'accepted', [missing, null, 7, 'x', []]],
     ['invalid_payload', 'accepted.scheme', [missing, null, 7, []]],
     ['invalid_payload', 'accepted.network', [missing, null, 84532, '', 'base-sepolia', []]],
-    ...['amount', 'asset', 'payTo'].map((name) => ['invalid_payload', `accepted.${name}`, [missing, null, 7, '', {}]] as const),
+    ...['amount', 'asset', 'payTo'].map(
+      (name) => ['invalid_payload', `accepted.${name}`, [missing, null, 7, '', {}]] as const,
+    ),
     ['invalid_payload', 'accepted.maxTimeoutSeconds', [missing, null, '300', 0, -1]],
     ['unsupported_payload_type', 'payload.permit2Authorization', [{}]],
   ]
@@ -245,7 +260,9 @@ test('a signature with one bit, its length, its s or its v changed is no signatu
       }
       found[name] = await outcomeOf(() => pay({ after }))
     }
-    expect(found).toEqual(Object.fromEntries(Object.keys(spoilt).map((name) => [name, refusal('invalid_exact_evm_signature')])))
+    expect(found).toEqual(
+      Object.fromEntries(Object.keys(spoilt).map((name) => [name, refusal('invalid_exact_evm_signature')])),
+    )
   }
 })
 
@@ -260,11 +277,18 @@ test('a payment that was really signed for another receiver, amount or time has 
     ['invalid_exact_evm_payload_authorization_value_mismatch', { value: '10001' }],
     ['invalid_exact_evm_payload_authorization_value_mismatch', { value: '0' }],
   ]
-  for (const [reason, sign] of cases) expect(await outcomeOf(() => pay({ sign })), JSON.stringify(sign)).toBe(refusal(reason))
+  for (const [reason, sign] of cases)
+    expect(await outcomeOf(() => pay({ sign })), JSON.stringify(sign)).toBe(refusal(reason))
 })
 
 test('a header that is no base64 of JSON is an invalid payload', async () => {
-  const headers = ['!', 'null', Buffer.from('[]').toString('base64'), Buffer.from('{"x402Version":2').toString('base64'), 'A'.repeat(20_000)]
+  const headers = [
+    '!',
+    'null',
+    Buffer.from('[]').toString('base64'),
+    Buffer.from('{"x402Version":2').toString('base64'),
+    'A'.repeat(20_000),
+  ]
   for (const header of headers) expect(await outcomeOf(() => verify(header))).toBe(refusal('invalid_payload'))
 })
 
@@ -284,7 +308,15 @@ test('a nonce that the merchant has used on chain himself is said to be used', a
   const credential = await payer.credential(await challenge(), {
     after: ({ payload: { authorization, signature } }) => {
       const { from, to, value, validAfter, validBefore, nonce } = Signed.parse(authorization)
-      const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, Hexadecimal.parse(signature)] as const
+      const args = [
+        from,
+        to,
+        BigInt(value),
+        BigInt(validAfter),
+        BigInt(validBefore),
+        nonce,
+        Hexadecimal.parse(signature),
+      ] as const
       data = encodeFunctionData({ abi: token, functionName: 'transferWithAuthorization', args })
     },
   })
@@ -293,7 +325,14 @@ test('a nonce that the merchant has used on chain himself is said to be used', a
 })
 
 const Hexadecimal = z.templateLiteral(['0x', z.string()])
-const Signed = z.object({ from: Hexadecimal, to: Hexadecimal, value: z.string(), validAfter: z.string(), validBefore: z.string(), nonce: Hexadecimal })
+const Signed = z.object({
+  from: Hexadecimal,
+  to: Hexadecimal,
+  value: z.string(),
+  validAfter: z.string(),
+  validBefore: z.string(),
+  nonce: Hexadecimal,
+})
 
 test('a payer without enough money, and one without any, is told so', async () => {
   for (const rawUsdc of [9_999n, 1n]) {
@@ -311,7 +350,8 @@ test('a payer or a receiver on the token’s blacklist, or a token that is pause
   await blacklist('blacklist', wallet.address)
   expect(await outcomeOf(() => pay())).toBe(simulationFailed)
   await blacklist('unBlacklist', wallet.address)
-  const pause = (paused: boolean) => sendFromDevAccount(chain, usdc, encodeFunctionData({ abi: token, functionName: 'setPaused', args: [paused] }))
+  const pause = (paused: boolean) =>
+    sendFromDevAccount(chain, usdc, encodeFunctionData({ abi: token, functionName: 'setPaused', args: [paused] }))
   await pause(true)
   expect(await outcomeOf(() => pay())).toBe(simulationFailed)
   await pause(false)
@@ -320,16 +360,28 @@ test('a payer or a receiver on the token’s blacklist, or a token that is pause
 
 test('a payment on another network than the wallet’s, or in a token that it does not take, is refused', async () => {
   const credential = await payer.credential(await challenge())
-  expect(await outcomeOf(() => verify(credential, { network: 'eip155:8453' }))).toBe(refusal('invalid_exact_evm_network_mismatch'))
-  const elsewhere = await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', { address: wallet.address, chain: 'ethereum', supportedTokens: ['USDC'] })
+  expect(await outcomeOf(() => verify(credential, { network: 'eip155:8453' }))).toBe(
+    refusal('invalid_exact_evm_network_mismatch'),
+  )
+  const elsewhere = await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', {
+    address: wallet.address,
+    chain: 'ethereum',
+    supportedTokens: ['USDC'],
+  })
   expect(elsewhere.status).toBe(201)
-  expect(await outcomeOf(() => verify(credential, { walletId: elsewhere.body.id }))).toBe(refusal('invalid_exact_evm_network_mismatch'))
+  expect(await outcomeOf(() => verify(credential, { walletId: elsewhere.body.id }))).toBe(
+    refusal('invalid_exact_evm_network_mismatch'),
+  )
   expect((await verify(credential, { network: 'eip155:84532' })).status).toBe(200)
 })
 
 test('one authorisation buys once even when two organisations receive at the same address', async () => {
   const other = await world.organisation()
-  const made = await world.call(other.testKey, 'POST', '/wallet-infra/byo-wallets', { address: wallet.address, chain: 'base-sepolia', supportedTokens: ['USDC'] })
+  const made = await world.call(other.testKey, 'POST', '/wallet-infra/byo-wallets', {
+    address: wallet.address,
+    chain: 'base-sepolia',
+    supportedTokens: ['USDC'],
+  })
   const credential = await payer.credential(await challenge())
   const answers = await Promise.all([verify(credential), verify(credential, { walletId: made.body.id }, other.testKey)])
   expect(countByStatus(answers)).toEqual({ 200: 1, 409: 1 })

@@ -3,7 +3,17 @@ import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { type Answer, aPayer, aWorld, codeOf, countByStatus, type Org, type Payer, request, type World } from '../world.ts'
+import {
+  type Answer,
+  aPayer,
+  aWorld,
+  codeOf,
+  countByStatus,
+  type Org,
+  type Payer,
+  request,
+  type World,
+} from '../world.ts'
 
 let chain: DevChain
 let world: World
@@ -28,7 +38,13 @@ afterAll(async () => {
 
 const resource = 'https://api.example.com/weather'
 
-function post(process: 0 | 1, path: string, body: unknown, headers: Record<string, string> = {}, key = org.testKey): Promise<Answer> {
+function post(
+  process: 0 | 1,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+  key = org.testKey,
+): Promise<Answer> {
   return request(bases[process], { key, method: 'POST', path, body, headers })
 }
 
@@ -37,17 +53,27 @@ async function credential(): Promise<string> {
 }
 
 function verify(process: 0 | 1, signed: string, headers: Record<string, string> = {}): Promise<Answer> {
-  return post(process, '/payments/verify', { protocol: 'x402', credential: signed, price: '0.01', walletId: wallet.id, resource }, headers)
+  return post(
+    process,
+    '/payments/verify',
+    { protocol: 'x402', credential: signed, price: '0.01', walletId: wallet.id, resource },
+    headers,
+  )
 }
 
-function settle(process: 0 | 1, { body: { paymentId, settlementToken } }: Answer, headers: Record<string, string> = {}): Promise<Answer> {
+function settle(
+  process: 0 | 1,
+  { body: { paymentId, settlementToken } }: Answer,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   return post(process, '/payments/settle', { paymentId, settlementToken }, headers)
 }
 
 const sides = Array.from({ length: 40 }, (_, index): 0 | 1 => (index % 2 === 0 ? 0 : 1))
 
 async function countOf(table: 'payments' | 'events'): Promise<bigint> {
-  const statement = table === 'payments' ? sql`select count(*) as count from payments` : sql`select count(*) as count from events`
+  const statement =
+    table === 'payments' ? sql`select count(*) as count from payments` : sql`select count(*) as count from events`
   return (await world.database.db.one(z.object({ count: z.bigint() }), statement)).count
 }
 
@@ -67,7 +93,9 @@ test('a plan’s limit holds over both processes together', async () => {
   const hobby = await world.organisation('hobby')
   const { id } = await world.wallet(hobby)
   const body = { protocol: 'x402', credential: 'stub_payment_accepted', price: '0.01', walletId: id }
-  const answers = await Promise.all([...sides, ...sides, ...sides].map((side) => post(side, '/payments/verify', body, {}, hobby.testKey)))
+  const answers = await Promise.all(
+    [...sides, ...sides, ...sides].map((side) => post(side, '/payments/verify', body, {}, hobby.testKey)),
+  )
   expect(countByStatus(answers)).toEqual({ 200: 100, 429: 20 })
 })
 
@@ -76,7 +104,11 @@ test('a key revoked at one process is refused at the other from then on', async 
   const key = String(made.body.key)
   const read = (process: 0 | 1) => request(bases[process], { key, method: 'GET', path: '/organisations/current' })
   expect(countByStatus(await Promise.all(sides.map(read)))).toEqual({ 200: 40 })
-  const gone = await request(bases[0], { key: org.testKey, method: 'DELETE', path: `/organisations/current/api-keys/${String(made.body.id)}` })
+  const gone = await request(bases[0], {
+    key: org.testKey,
+    method: 'DELETE',
+    path: `/organisations/current/api-keys/${String(made.body.id)}`,
+  })
   expect(gone.status).toBe(204)
   expect(countByStatus(await Promise.all(sides.map(read)))).toEqual({ 401: 40 })
 })
@@ -86,13 +118,20 @@ test('an Idempotency-Key holds over both processes: one effect, one answer, and 
   const key = { 'idempotency-key': 'over-two-1' }
   const answers = await Promise.all(sides.map((side) => post(side, '/organisations/current/api-keys', name, key)))
   expect(answers.filter(({ status }) => status !== 201 && status !== 409)).toEqual([])
-  expect(new Set(answers.filter(({ status }) => status === 409).map(codeOf))).toEqual(new Set(answers.some(({ status }) => status === 409) ? ['idempotency-in-progress'] : []))
-  const [one, other] = [await post(0, '/organisations/current/api-keys', name, key), await post(1, '/organisations/current/api-keys', name, key)]
+  expect(new Set(answers.filter(({ status }) => status === 409).map(codeOf))).toEqual(
+    new Set(answers.some(({ status }) => status === 409) ? ['idempotency-in-progress'] : []),
+  )
+  const [one, other] = [
+    await post(0, '/organisations/current/api-keys', name, key),
+    await post(1, '/organisations/current/api-keys', name, key),
+  ]
   expect([one.status, one.headers.get('idempotency-replayed'), one.body]).toEqual([201, 'true', other.body])
   for (const answer of answers.filter(({ status }) => status === 201)) expect(answer.body).toEqual(one.body)
   const listed = await request(bases[1], { key: org.testKey, method: 'GET', path: '/organisations/current/api-keys' })
   expect(listed.list.filter((record) => record.name === 'once')).toHaveLength(1)
-  expect(codeOf(await post(1, '/organisations/current/api-keys', { ...name, name: 'twice' }, key))).toBe('idempotency-key-reused')
+  expect(codeOf(await post(1, '/organisations/current/api-keys', { ...name, name: 'twice' }, key))).toBe(
+    'idempotency-key-reused',
+  )
 })
 
 test('a payment verified under an Idempotency-Key at one process is the same payment at the other', async () => {
@@ -103,15 +142,28 @@ test('a payment verified under an Idempotency-Key at one process is the same pay
   expect([...codes].filter((code) => !['200', '409 idempotency-in-progress'].includes(code))).toEqual([])
   const [one, other] = [await verify(0, signed, key), await verify(1, signed, key)]
   expect([one.status, one.body]).toEqual([200, other.body])
-  expect(new Set(answers.filter(({ status }) => status === 200).map(({ body }) => body.paymentId))).toEqual(new Set([one.body.paymentId]))
+  expect(new Set(answers.filter(({ status }) => status === 200).map(({ body }) => body.paymentId))).toEqual(
+    new Set([one.body.paymentId]),
+  )
 })
 
 test('what is asked of processes that only answer is settled by one that only works, once, whichever was asked', async () => {
   const verified = await Promise.all(sides.map(async (side) => verify(side, await credential())))
   expect(countByStatus(verified)).toEqual({ 200: 40 })
   const before = await tokenBalance(chain, 'USDC', wallet.address)
-  const asked = await Promise.all(verified.map((answer, index) => post(index % 2 === 0 ? 1 : 0, '/payments/settle', { paymentId: answer.body.paymentId, settlementToken: answer.body.settlementToken }, { prefer: 'respond-async' })))
-  expect(asked.map(({ status, body }) => [status, body])).toEqual(Array(40).fill([202, { status: 'settling', txHash: null }]))
+  const asked = await Promise.all(
+    verified.map((answer, index) =>
+      post(
+        index % 2 === 0 ? 1 : 0,
+        '/payments/settle',
+        { paymentId: answer.body.paymentId, settlementToken: answer.body.settlementToken },
+        { prefer: 'respond-async' },
+      ),
+    ),
+  )
+  expect(asked.map(({ status, body }) => [status, body])).toEqual(
+    Array(40).fill([202, { status: 'settling', txHash: null }]),
+  )
 
   await Promise.all([world.another({ role: 'work' }), world.another({ role: 'work' })])
   const settled = await Promise.all(verified.flatMap((answer) => [settle(0, answer), settle(1, answer)]))

@@ -73,22 +73,27 @@ export interface TokenLog {
 }
 
 /**
- * Whether these logs say that the payment's money moved: its token used its authorisation, and moved its value from
- * its payer to its receiver. A success status alone proves nothing, since calls in a batch may fail one by one.
+ * Says of payments whether these logs show that their money moved: the token used the authorisation, and moved its value
+ * from its payer to its receiver. A success status alone proves nothing, since calls in a batch may fail one by one.
+ * Every log is read once, however many payments are asked about.
  */
-export function isSettledBy(logs: readonly TokenLog[], payment: SettlementRow): boolean {
-  const own = logs.filter((log) => log.address.toLowerCase() === payment.asset.toLowerCase())
-  const used = own.some((log) => {
-    const found = decodeAuthorizationUsedLog(log)
-    return found?.authorizer === payment.settlement.from.toLowerCase() && found.nonce === payment.settlement.nonce
-  })
-  const moved = own.some((log) => {
-    const transfer = decodeTransferLog(log)
-    return (
-      transfer?.from === payment.settlement.from.toLowerCase() &&
-      transfer.to === payment.settlement.to.toLowerCase() &&
-      transfer.value === BigInt(payment.settlement.value)
-    )
-  })
-  return used && moved
+export function settledBy(logs: readonly TokenLog[]): (payment: SettlementRow) => boolean {
+  const seen = new Set(logs.flatMap((log) => factOf(log) ?? []))
+  return ({ asset, settlement: { from, to, value, nonce } }) =>
+    seen.has(usedFact(asset, from, nonce)) && seen.has(movedFact(asset, from, to, BigInt(value)))
+}
+
+function factOf(log: TokenLog): string | undefined {
+  const used = decodeAuthorizationUsedLog(log)
+  if (used !== undefined) return usedFact(log.address, used.authorizer, used.nonce)
+  const moved = decodeTransferLog(log)
+  return moved === undefined ? undefined : movedFact(log.address, moved.from, moved.to, moved.value)
+}
+
+function usedFact(asset: string, from: string, nonce: string): string {
+  return `used ${asset} ${from} ${nonce}`.toLowerCase()
+}
+
+function movedFact(asset: string, from: string, to: string, value: bigint): string {
+  return `moved ${asset} ${from} ${to} ${value}`.toLowerCase()
 }

@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { pause, systemCtx } from '../../platform/work/runner.ts'
-import { gasOf, isSettledBy, settlementCall } from './settlement-call.ts'
+import { gasOf, settledBy, settlementCall } from './settlement-call.ts'
 import { recordSettled } from './settlement-outcome.ts'
 import { resolveLapsed, resolveUnresolved } from './settlement-resolve.ts'
 import {
@@ -142,8 +142,9 @@ export function settlementHandler(deps: Deps): LaneHandler {
     },
     async onFinal(tx, transaction, receipt) {
       const payments = await listInTransaction(tx, transaction.id)
-      const settled = payments.filter((payment) => receipt.status === 'success' && isSettledBy(receipt.logs, payment))
-      const rest = payments.filter((payment) => !settled.includes(payment)).map((payment): PaymentId => payment.id)
+      const isSettled = settledBy(receipt.status === 'success' ? receipt.logs : [])
+      const settled = payments.filter(isSettled)
+      const rest = payments.filter((payment) => !isSettled(payment)).map((payment): PaymentId => payment.id)
       await recordSettled(ctx, tx, settled, receipt.transactionHash)
       if (rest.length > 0) await markUnresolved(tx, rest)
     },

@@ -1,7 +1,7 @@
 import { type Address, type Network, reasonOfRevert } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
-import { authorizationOf, isSettledBy } from './settlement-call.ts'
+import { authorizationOf, settledBy } from './settlement-call.ts'
 import { recordEnded, recordSettled } from './settlement-outcome.ts'
 import { listLapsed, listUnresolved, markWaitingAgain, type SettlementRow } from './settlement-store.ts'
 
@@ -49,7 +49,7 @@ async function recordIfOnChain(ctx: System, network: Network, payment: Settlemen
   const token = payment.asset as Address
   if (!(await chain.authorizationState(token, from, nonce))) return false
   const found = await chain.findAuthorizationUsed(token, from, nonce, { since: payment.createdAt })
-  if (found.outcome === 'used' && isSettledBy(found.logs, payment)) {
+  if (found.outcome === 'used' && settledBy(found.logs)(payment)) {
     await ctx.db.tx((tx) => recordSettled(ctx, tx, [payment], found.transactionHash))
   } else if (found.outcome === 'cancelled') {
     await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'settlement_failed', 'invalid_exact_evm_nonce_already_used'))

@@ -15,8 +15,7 @@ export interface ApiInfo {
 export function openApiDocument(operations: readonly Operation[], info: ApiInfo): Json {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const operation of operations) {
-    const path = (paths[operation.path] ??= {})
-    path[operation.method.toLowerCase()] = describe(operation)
+    paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: describe(operation) }
   }
   return {
     openapi: '3.1.0',

@@ -71,7 +71,7 @@ function problemPage(deps: Deps, errors: ErrorTable, code: string): RawAnswer {
   const missing: Problem = failPlatform('not-found')
   const requestId: RequestId = newRequestId(deps)
   if (entry === undefined) return problemAnswer({ ...deps, requestId }, missing)
-  const body = `<h1>${escape(entry.title)}</h1><p><code>${escape(code)}</code> · HTTP ${entry.status}</p><p>${escape(entry.detail)}</p><p><a href="/docs">API reference</a></p>`
+  const body = `<h1>${escapeHtml(entry.title)}</h1><p><code>${escapeHtml(code)}</code> · HTTP ${entry.status}</p><p>${escapeHtml(entry.detail)}</p><p><a href="/docs">API reference</a></p>`
   return { status: 200, headers: html, body: page(entry.title, body) }
 }
 
@@ -81,7 +81,7 @@ function referencePage(operations: readonly Operation[], baseUrl: string): strin
     .map(([group, members]) => `<h2 id="${group}">${group}</h2>${members.map(describe).join('')}`)
     .join('')
   const contents = [...groups.keys()].map((group) => `<a href="#${group}">${group}</a>`).join(' · ')
-  const intro = `<h1>Purser API</h1><p>Base address <code>${escape(baseUrl)}</code>. Every request carries <code>Authorization: Bearer &lt;API key&gt;</code>. The machine-readable description is <a href="/openapi.json">/openapi.json</a>.</p><p>${contents}</p>`
+  const intro = `<h1>Purser API</h1><p>Base address <code>${escapeHtml(baseUrl)}</code>. Every request carries <code>Authorization: Bearer &lt;API key&gt;</code>. The machine-readable description is <a href="/openapi.json">/openapi.json</a>.</p><p>${contents}</p>`
   return page('Purser API', intro + body)
 }
 
@@ -89,14 +89,14 @@ function describe(operation: Operation): string {
   const errors = Object.entries(errorsOf(operation))
     .map(([code, entry]) => `<li><a href="/problems/${code}"><code>${code}</code></a> ${entry.status}</li>`)
     .join('')
-  const description = operation.description === undefined ? '' : `<p>${escape(operation.description)}</p>`
-  return `<details><summary><code>${operation.method} ${escape(operation.path)}</code> ${escape(operation.summary)} <small>${operation.id}</small></summary>${description}<p>Problems:</p><ul>${errors}</ul></details>`
+  const description = operation.description === undefined ? '' : `<p>${escapeHtml(operation.description)}</p>`
+  return `<details><summary><code>${operation.method} ${escapeHtml(operation.path)}</code> ${escapeHtml(operation.summary)} <small>${operation.id}</small></summary>${description}<p>Problems:</p><ul>${errors}</ul></details>`
 }
 
 function page(title: string, body: string): string {
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escape(title)}</title><style>${style}</style><body>${body}</body></html>`
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title><style>${style}</style><body>${body}</body></html>`
 }
 
-function escape(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }

@@ -1,0 +1,32 @@
+import { call, list } from './call.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Answer, Body, Item } from './operations.ts'
+import type { Listing, PageQuery } from './paging.ts'
+import type { CallOptions, Send } from './transport.ts'
+
+export type ApiKeyRecord = Item<operations['organisations.apiKeys.list']>
+export type Environment = ApiKeyRecord['environment']
+export type ApiKeyRequest = Body<operations['organisations.apiKeys.create']>
+/** A new key, with its secret: this answer is the only one that ever shows it. */
+export type NewApiKey = Answer<operations['organisations.apiKeys.create']>
+export type ApiKeyRequestIn = Body<operations['organisations.apiKeys.createIn']>
+/** As `NewApiKey`, from the operation that names the organisation in its path. */
+export type NewApiKeyIn = Answer<operations['organisations.apiKeys.createIn']>
+
+/** The operations on API keys; those that end in `In` name the organisation in the path, which must be the key's own. */
+export function apiKeysOf(send: Send) {
+  return {
+    create: (body: ApiKeyRequest, options?: CallOptions): Promise<NewApiKey> =>
+      call(send, 'POST', '/organisations/current/api-keys', { ...options, body }),
+    list: (query?: PageQuery, options?: CallOptions): Listing<ApiKeyRecord> =>
+      list(send, '/organisations/current/api-keys', { ...options, query }),
+    revoke: (keyId: string, options?: CallOptions): Promise<void> =>
+      call(send, 'DELETE', '/organisations/current/api-keys/{keyId}', { ...options, params: { keyId } }),
+    createIn: (orgId: string, body: ApiKeyRequestIn, options?: CallOptions): Promise<NewApiKeyIn> =>
+      call(send, 'POST', '/organisations/{orgId}/api-keys', { ...options, params: { orgId }, body }),
+    listIn: (orgId: string, query?: PageQuery, options?: CallOptions): Listing<ApiKeyRecord> =>
+      list(send, '/organisations/{orgId}/api-keys', { ...options, params: { orgId }, query }),
+    revokeIn: (orgId: string, keyId: string, options?: CallOptions): Promise<void> =>
+      call(send, 'DELETE', '/organisations/{orgId}/api-keys/{keyId}', { ...options, params: { orgId, keyId } }),
+  }
+}

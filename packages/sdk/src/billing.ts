@@ -1,0 +1,18 @@
+import { call } from './call.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Answer } from './operations.ts'
+import type { CallOptions, Send } from './transport.ts'
+
+/** The organisation's plan with its limits; a limit of -1 means that there is none. */
+export type Plan = Answer<operations['billing.plan']>
+export type BillingUsage = Answer<operations['billing.usage']>
+
+/** The operations on the organisation's plan. */
+export function billingOf(send: Send) {
+  return {
+    usage: (options?: CallOptions): Promise<BillingUsage> => call(send, 'GET', '/billing/usage', { ...options }),
+    plan: (options?: CallOptions): Promise<Plan> => call(send, 'GET', '/billing/plan', { ...options }),
+    rebuildCache: (options?: CallOptions): Promise<Answer<operations['billing.rebuildCache']>> =>
+      call(send, 'POST', '/billing/rebuild-cache', { ...options }),
+  }
+}

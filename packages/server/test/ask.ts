@@ -1,0 +1,47 @@
+import { operations } from '../src/operations.ts'
+import type { Operation } from '../src/platform/operation.ts'
+import type { WireAnswer } from './declared.ts'
+import type { Sample } from './samples.ts'
+
+export interface Asked extends Pick<Sample, 'params'> {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly query?: string
+  /** As it goes over the wire. */
+  readonly body?: string | Uint8Array<ArrayBuffer> | undefined
+}
+
+/** Sends a request to an operation and reads the answer as it is. */
+export async function askRaw(base: string, operation: Operation, asked: Asked): Promise<WireAnswer> {
+  const { headers = {}, params = {}, query = '', body } = asked
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'none')
+  const init = { method: operation.method, headers, ...(body === undefined ? {} : { body }) }
+  const response = await fetch(`${base}${path}${query}`, init)
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+/** Sends a sample with a key, changed as said. */
+export function ask(
+  base: string,
+  operation: Operation,
+  key: string,
+  { params, body, ...changes }: Omit<Asked, 'body'> & Sample,
+): Promise<WireAnswer> {
+  const text = body === undefined || operation.method === 'GET' ? undefined : JSON.stringify(body)
+  return askRaw(base, operation, { headers: asKey(key), params: params ?? {}, body: text, ...changes })
+}
+
+export function asKey(key: string): Record<string, string> {
+  return { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+}
+
+/** Status and problem without its request id: what must not differ between what is another's and what never was. */
+export function problemOf({ status, text }: WireAnswer): Readonly<Record<string, unknown>> {
+  const { requestId: _, ...problem } = JSON.parse(text === '' ? '{}' : text)
+  return { httpStatus: status, ...problem }
+}
+
+export function operationOf(id: string): Operation {
+  const found = operations.find((operation) => operation.id === id)
+  if (found === undefined) throw new Error(`no operation ${id}`)
+  return found
+}

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operations } from '../src/operations.ts'
+import { sql } from '../src/platform/db/db.ts'
+import type { Operation } from '../src/platform/operation.ts'
+import { ask, operationOf, problemOf } from './ask.ts'
+import { whyNotDeclared } from './declared.ts'
+import { makeResources, type Resources, resource, samplesOf } from './samples.ts'
+import { aWorld, type Org, type World } from './world.ts'
+
+let world: World
+let org: Org
+let other: Org
+/** Of `org`, in the test environment and in the live one. */
+let testOnes: Resources
+let liveOnes: Resources
+
+beforeAll(async () => {
+  world = await aWorld()
+  org = await world.organisation()
+  other = await world.organisation()
+  testOnes = await makeResources(world, org)
+  liveOnes = await makeResources(world, org)
+  await makeLive(liveOnes)
+})
+afterAll(async () => {
+  await world?.stop()
+})
+
+/** Puts resources into the live environment, where no payment can be made without a mainnet. */
+async function makeLive({ byw, pay, key }: Resources): Promise<void> {
+  const { db } = world.database
+  expect(await db.run(sql`update byo_wallets set environment = 'live' where id = ${byw}`)).toBe(1)
+  expect(await db.run(sql`update payments set environment = 'live' where id = ${pay}`)).toBe(1)
+  expect(await db.run(sql`update api_keys set environment = 'live' where id = ${key}`)).toBe(1)
+}
+
+/** Who must not know of the resources of `org`: in the test environment, and in the live one. */
+function strangersTo(operation: Operation): readonly (readonly [key: string, resources: Resources])[] {
+  const others = [other.testKey, other.liveKey].flatMap((key) =>
+    [testOnes, liveOnes].map((ones) => [key, ones] as const),
+  )
+  // Members are the organisation's; and a live key, which may make test keys, may list and revoke them too.
+  const ofLive = /\.(members|apiKeys)\./.test(operation.id) ? [] : [[org.liveKey, testOnes] as const]
+  const ofTest = /\.members\./.test(operation.id) ? [] : [[org.testKey, liveOnes] as const]
+  return [...others, ...ofLive, ...ofTest]
+}
+
+const never = '01h455vb4pex5vsknk084sn02q'
+const withParams = operations.filter(({ params, id }) => params !== undefined && id !== 'chains.tokens')
+
+test.each(withParams.map((operation) => [operation.id, operation] as const))(
+  '%s answers another organisation, and the other environment, as if the resource had never been',
+  async (id, operation) => {
+    for (const [key, resources] of strangersTo(operation)) {
+      const sample = samplesOf(resources)[id]?.() ?? {}
+      const { orgId, ...named } = sample.params ?? {}
+      if (Object.keys(named).length === 0 && (key === org.testKey || key === org.liveKey)) continue
+      const unknown = Object.entries(named).map(([name, value]) => [name, `${value.split('_')[0]}_${never}`])
+      const params = { ...Object.fromEntries(unknown), ...(orgId === undefined ? {} : { orgId }) }
+      const answers = [
+        await ask(world.base, operation, key, sample),
+        await ask(world.base, operation, key, { ...sample, params }),
+      ]
+      const isOther = key === other.testKey || key === other.liveKey
+      for (const answer of answers) {
+        expect([answer.status, whyNotDeclared(operation, answer)]).toEqual([
+          orgId !== undefined && isOther ? 401 : 404,
+          undefined,
+        ])
+      }
+      const [theirs, missing] = answers.map(problemOf)
+      expect(theirs).toEqual(missing)
+    }
+  },
+)
+
+test.each([
+  ['payments.challenge', 'walletId', 'byw'],
+  ['payments.verify', 'walletId', 'byw'],
+  ['payments.settle', 'paymentId', 'pay'],
+])('%s names nobody else’s %s: 422, as for one that never was', async (id, field, prefix) => {
+  const operation = operationOf(id)
+  for (const [key, resources] of strangersTo(operation)) {
+    const body = Object(samplesOf(resources)[id]?.().body)
+    const theirs = await ask(world.base, operation, key, { body })
+    const missing = await ask(world.base, operation, key, { body: { ...body, [field]: `${prefix}_${never}` } })
+    expect([theirs.status, whyNotDeclared(operation, theirs)]).toEqual([422, undefined])
+    expect(problemOf(theirs)).toEqual(problemOf(missing))
+  }
+})
+
+const lists = operations.filter(
+  ({ method, params, organisationInPath }) => method === 'GET' && (params === undefined || organisationInPath === true),
+)
+
+test.each(lists.map((operation) => [operation.id, operation] as const))(
+  '%s shows nothing of another organisation or environment',
+  async (id, operation) => {
+    for (const [key, resources] of strangersTo(operation)) {
+      // A live key reads the whole audit log, since only a whole chain can be checked; and the organisation is the same in both environments.
+      if (key === org.liveKey && id === 'organisations.auditLog') continue
+      const { acc, org: ownId, ...ofEnvironment } = resources
+      const secrets =
+        key === org.testKey || key === org.liveKey
+          ? Object.values(ofEnvironment)
+          : [...Object.values(ofEnvironment), acc, ownId]
+      const queries =
+        operation.query !== undefined && /ogs\./.test(id)
+          ? ['', `?walletId=${resources.byw}`, `?apiKeyId=${resources.key}`, `?route=${encodeURIComponent(resource)}`]
+          : ['']
+      for (const query of queries) {
+        const { status, text } = await ask(world.base, operation, key, { ...samplesOf(resources)[id]?.(), query })
+        if (status !== 401) expect(secrets.filter((secret) => text.includes(secret))).toEqual([])
+      }
+    }
+  },
+)
+
+test('after all this the owner still has everything', async () => {
+  for (const [key, resources] of [
+    [org.testKey, testOnes],
+    [org.liveKey, liveOnes],
+  ] as const) {
+    for (const id of ['payments.get', 'payments.logs.get', 'wallets.byo.get']) {
+      expect((await ask(world.base, operationOf(id), key, samplesOf(resources)[id]?.() ?? {})).status).toBe(200)
+    }
+    const keys = await ask(world.base, operationOf('organisations.apiKeys.list'), key, {})
+    expect(JSON.parse(keys.text).find(({ id }: { id: string }) => id === resources.key)).toMatchObject({
+      revokedAt: null,
+    })
+  }
+})

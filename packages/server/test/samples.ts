@@ -1,0 +1,119 @@
+import type { Org, World } from './world.ts'
+
+/** What a tenant has one of each of, for requests to name. */
+export interface Resources {
+  readonly byw: string
+  readonly pay: string
+  readonly plog: string
+  readonly key: string
+  readonly acc: string
+  readonly org: string
+  readonly token: string
+}
+
+/** A request of an operation: what stands in the path's braces, and the body. */
+export interface Sample {
+  readonly params?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+export const resource = 'https://api.example.com/weather'
+
+let sampleNumber = 0
+
+/** Makes one of each in the test environment of the organisation; again: others. */
+export async function makeResources(world: World, owner: Org): Promise<Resources> {
+  const key = owner.testKey
+  const wallet = await world.wallet(owner)
+  const body = { protocol: 'x402', credential: 'stub_payment_accepted', price: '0.01', walletId: wallet.id, resource }
+  const verified = await world.call(key, 'POST', '/payments/verify', body)
+  const [log] = (await world.call(key, 'GET', '/payments/logs?limit=1')).list
+  const spare = await world.call(key, 'POST', '/organisations/current/api-keys', { name: 'spare', environment: 'test' })
+  const member = await world.call(key, 'POST', '/organisations/current/members', {
+    email: `viewer${++sampleNumber}@example.com`,
+    role: 'viewer',
+  })
+  return {
+    byw: wallet.id,
+    pay: String(verified.body.paymentId),
+    plog: String(log?.id),
+    key: String(spare.body.id),
+    acc: String(member.body.accountId),
+    org: owner.id,
+    token: String(verified.body.settlementToken),
+  }
+}
+
+/** One good request for every operation, by its id, naming these resources. What must be new is new in each. */
+export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>> {
+  return {
+    'payments.challenge': () => ({
+      body: {
+        walletId: ids.byw,
+        resource,
+        price: '0.01',
+        description: 'Weather',
+        mimeType: 'text/plain',
+        digest: 'd',
+        count: 2,
+      },
+    }),
+    'payments.verify': () => ({
+      body: {
+        protocol: 'x402',
+        credential: 'stub_payment_accepted',
+        price: '0.01',
+        walletId: ids.byw,
+        resource,
+        method: 'GET',
+        description: 'Weather',
+      },
+    }),
+    'payments.settle': () => ({ body: { paymentId: ids.pay, settlementToken: ids.token } }),
+    'payments.get': () => ({ params: { id: ids.pay } }),
+    'payments.logs.list': () => ({}),
+    'payments.logs.summary': () => ({}),
+    'payments.logs.get': () => ({ params: { paymentLogId: ids.plog } }),
+    'account.paymentLogs.list': () => ({}),
+    'account.paymentLogs.summary': () => ({}),
+    'account.paymentLogs.get': () => ({ params: { paymentLogId: ids.plog } }),
+    'wallets.byo.create': () => ({
+      body: {
+        address: addressNumber(++sampleNumber),
+        chain: 'base',
+        supportedTokens: ['USDC'],
+        name: 'Till',
+        metadata: { shop: ['a', { b: 1 }] },
+      },
+    }),
+    'wallets.byo.list': () => ({}),
+    'wallets.byo.get': () => ({ params: { id: ids.byw } }),
+    'wallets.byo.delete': () => ({ params: { id: ids.byw } }),
+    'chains.list': () => ({}),
+    'chains.tokens': () => ({ params: { chain: 'base' } }),
+    'organisations.create': () => ({ body: { name: 'Another' } }),
+    'organisations.current': () => ({}),
+    'organisations.update': () => ({ body: { name: 'Renamed' } }),
+    'organisations.auditLog': () => ({}),
+    'organisations.members.list': () => ({}),
+    'organisations.members.add': () => ({ body: { email: `somebody${++sampleNumber}@example.com`, role: 'member' } }),
+    'organisations.members.update': () => ({ params: { accountId: ids.acc }, body: { role: 'admin' } }),
+    'organisations.members.remove': () => ({ params: { accountId: ids.acc } }),
+    'organisations.apiKeys.create': () => ({ body: { name: 'one', environment: 'test' } }),
+    'organisations.apiKeys.list': () => ({}),
+    'organisations.apiKeys.revoke': () => ({ params: { keyId: ids.key } }),
+    'organisations.apiKeys.createIn': () => ({ params: { orgId: ids.org }, body: { name: 'two' } }),
+    'organisations.apiKeys.listIn': () => ({ params: { orgId: ids.org } }),
+    'organisations.apiKeys.revokeIn': () => ({ params: { orgId: ids.org, keyId: ids.key } }),
+    'account.get': () => ({}),
+    'account.usage': () => ({}),
+    'billing.usage': () => ({}),
+    'billing.plan': () => ({}),
+    'billing.rebuildCache': () => ({}),
+  }
+}
+
+/** An address of its own for each number. */
+export function addressNumber(number: number): string {
+  return `0x${number.toString(16).padStart(40, 'b')}`
+}
