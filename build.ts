@@ -68,17 +68,16 @@ function compilerOptions(): ts.CompilerOptions {
     ts.sys,
     root,
   )
-  return { ...options, noEmit: false, declaration: true, emitDeclarationOnly: true, newLine: ts.NewLineKind.LineFeed }
+  return { ...options, noEmit: false, declaration: true, emitDeclarationOnly: true, noCheck: true, newLine: ts.NewLineKind.LineFeed }
 }
 
-function transpile(name: Name, file: string, options: ts.CompilerOptions): string {
-  const text = readFileSync(path.join(sourceOf(name), file), 'utf8')
+function transpile(name: Name, file: string, { target }: ts.CompilerOptions): string {
   const compilerOptions = {
-    ...options,
-    declaration: false,
-    emitDeclarationOnly: false,
-    allowImportingTsExtensions: false,
+    target: target ?? ts.ScriptTarget.ES2024,
+    module: ts.ModuleKind.ESNext,
+    verbatimModuleSyntax: true,
   }
+  const text = readFileSync(path.join(sourceOf(name), file), 'utf8')
   return importingJs(ts.transpileModule(text, { compilerOptions, fileName: file }).outputText)
 }
 

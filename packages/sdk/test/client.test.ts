@@ -123,9 +123,16 @@ test('no answer is a ConnectionError: refused, reset, or later than timeoutMs', 
 
 test("a caller's own signal ends the call with its own reason and without another attempt", async () => {
   fake.script('/account', 'hang')
-  const error = await failure(client().account.get({ signal: AbortSignal.timeout(30) }))
-  expect(error.name).toBe('TimeoutError')
-  expect(fake.seen).toHaveLength(1)
+  const caller = new AbortController()
+  let attempts = 0
+  const abortedOnTheWay: typeof fetch = (input, init) => {
+    attempts += 1
+    setImmediate(() => caller.abort(new Error('the caller went home')))
+    return fetch(input, init)
+  }
+  const error = await failure(client({ fetch: abortedOnTheWay }).account.get({ signal: caller.signal }))
+  expect(error.message).toBe('the caller went home')
+  expect(attempts).toBe(1)
 })
 
 test('Retry-After is waited for up to a limit, and beyond it the error is thrown at once', async () => {

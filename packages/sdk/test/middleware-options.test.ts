@@ -5,15 +5,30 @@ import { frameworks, header, stageOf, v2 } from './stage.ts'
 describe.each(frameworks)('%s', (_name, openShop) => {
   const at = stageOf(openShop)
 
-  test('HEAD and OPTIONS pass without paying, unless the provider charges HEAD', async () => {
-    for (const method of ['HEAD', 'OPTIONS']) await fetch(`${at.shop.url}/paid`, { method })
+  test('OPTIONS passes without paying', async () => {
+    await fetch(`${at.shop.url}/paid`, { method: 'OPTIONS' })
     expect(at.fake.seen).toHaveLength(0)
-    expect(at.shop.runs).toEqual([undefined, undefined])
-    await at.open({ pay: { freeMethods: ['OPTIONS'] } })
-    const head = await fetch(`${at.shop.url}/paid`, { method: 'HEAD' })
-    expect(head.status).toBe(402)
-    expect(header(head, 'payment-required')).not.toBe('')
+    expect(at.shop.runs).toEqual([undefined])
+  })
+
+  test('HEAD is sold like GET: unpaid it is asked to pay and runs nothing, paid it is settled', async () => {
+    const unpaid = await fetch(`${at.shop.url}/paid`, { method: 'HEAD' })
+    expect(unpaid.status).toBe(402)
+    expect(header(unpaid, 'payment-required')).not.toBe('')
     expect(at.shop.runs).toHaveLength(0)
+
+    const paid = await fetch(`${at.shop.url}/paid`, { method: 'HEAD', headers: v2() })
+    expect(paid.status).toBe(200)
+    expect(header(paid, 'payment-response')).not.toBe('')
+    expect(at.shop.runs).toHaveLength(1)
+    expect(at.fake.calls('/settle')).toHaveLength(1)
+  })
+
+  test('a provider may give HEAD away', async () => {
+    await at.open({ pay: { freeMethods: ['HEAD'] } })
+    expect((await fetch(`${at.shop.url}/paid`, { method: 'HEAD' })).status).toBe(200)
+    expect((await fetch(`${at.shop.url}/paid`, { method: 'OPTIONS' })).status).toBe(402)
+    expect(at.shop.runs).toEqual([undefined])
   })
 
   test('the price may depend on the request, for the challenge and for the verification alike', async () => {

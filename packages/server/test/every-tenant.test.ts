@@ -32,6 +32,7 @@ async function makeLive({ byw, pay, key }: Resources): Promise<void> {
   expect(await db.run(sql`update byo_wallets set environment = 'live' where id = ${byw}`)).toBe(1)
   expect(await db.run(sql`update payments set environment = 'live' where id = ${pay}`)).toBe(1)
   expect(await db.run(sql`update api_keys set environment = 'live' where id = ${key}`)).toBe(1)
+  expect(await db.run(sql`update audit_log set environment = 'live' where target in (${byw}, ${key})`)).toBe(2)
 }
 
 /** Who must not know of the resources of `org`: in the test environment, and in the live one. */

@@ -72,14 +72,14 @@ const spoiling: fc.Arbitrary<Spoiling> = fc.record({
 })
 
 function spoil(good: object, made: unknown, spoilings: readonly Spoiling[]): object {
+  const body = { ...good }
   const names = Object.keys(good)
-  return spoilings.reduce((body, { place, with: text, how }) => {
+  for (const { place, with: text, how } of spoilings) {
     const name = names[place % names.length] ?? ''
-    return {
-      ...body,
-      [name]: how === 'replace' ? memberOf(made, name) : spoiltValue(memberOf(body, name), text, how === 'append'),
-    }
-  }, good)
+    const value = how === 'replace' ? memberOf(made, name) : spoiltValue(memberOf(body, name), text, how === 'append')
+    Reflect.set(body, name, value)
+  }
+  return body
 }
 
 function spoiltValue(value: unknown, text: string, atEnd: boolean): unknown {

@@ -56,7 +56,9 @@ export interface X402Challenge {
  */
 export function challengeAnswer(challenge: X402Challenge, reason?: string): OwnAnswer {
   const required = reason === undefined ? challenge.x402 : withError(challenge.x402, reason)
-  const body = reason === undefined ? challenge.x402V1 : { ...challenge.x402V1, error: reason }
+  // A network without a name in version 1 is paid with version 2 alone; its clients read the header and not the body.
+  const offered = challenge.x402V1 ?? {}
+  const body = reason === undefined ? offered : { ...offered, error: reason }
   return {
     status: 402,
     headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', 'PAYMENT-REQUIRED': required },

@@ -103,7 +103,7 @@ async function askToPay(sale: Sale, reason?: string): Promise<OwnAnswer> {
       ...(route.mimeType !== undefined && { mimeType: route.mimeType }),
       ...(ip !== undefined && { ip }),
     })
-    if (x402 === null || x402V1 === null) throw new Error('The challenge offers no x402 payment.')
+    if (x402 === null) throw new Error('The challenge offers no x402 payment.')
     return challengeAnswer({ x402, x402V1 }, reason)
   } catch (error) {
     if (ip !== undefined && error instanceof RateLimitError)

@@ -31,6 +31,13 @@ export async function countSettling(db: Db): Promise<bigint> {
   ).count
 }
 
+/** How many of the settler's transactions have come so far at least. */
+export async function countTransactions(db: Db, atLeast: 'sent' | 'final'): Promise<number> {
+  const reached = atLeast === 'sent' ? ['sent', 'mined', 'final'] : ['final']
+  const row = await db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from chain_transactions where status = any(${reached}::text[])`)
+  return Number(row.count)
+}
+
 /**
  * Compares what the service acknowledged, what its database holds and what the chain shows. Nothing acknowledged may be missing
  * anywhere, and nothing may be there twice. Answers the totals, for people.
@@ -85,6 +92,7 @@ export async function expectBooksToAgree(
     verifyAcknowledged: verified.length,
     settleAcknowledged: asked.length,
     settled: settled.length,
+    transactions: await countTransactions(db, 'final'),
   }
 }
 

@@ -4,7 +4,7 @@ import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { request } from '../world.ts'
-import { countSettling, expectBooksToAgree } from './books.ts'
+import { countSettling, countTransactions, expectBooksToAgree } from './books.ts'
 import { keepService, type Keeper } from './keeper.ts'
 import { type Load, startLoad } from './load.ts'
 import { aDeployment, type Deployment, verifyBody } from './stage.ts'
@@ -36,9 +36,7 @@ test('kill -9 twenty times at random moments under load loses nothing that was a
   const load = startLoad({ deployment, where: keeper.where, buyers })
   for (let kill = 0; kill < kills; kill++) {
     await keeper.start()
-    const enough = load.acknowledged() + 1 + Math.floor(random() * 16)
-    await expect.poll(() => load.acknowledged(), { timeout: 20_000, interval: 5 }).toBeGreaterThanOrEqual(enough)
-    await delay(random() * 160)
+    await someMoment(random, load)
     expect(await keeper.end('SIGKILL')).toBe('SIGKILL')
   }
   await keeper.start()
@@ -52,6 +50,20 @@ test('kill -9 twenty times at random moments under load loses nothing that was a
   await expectRepeatsToAgree(load)
   expect(await keeper.end('SIGTERM')).toBe(0)
 })
+
+/** Waits for one of: some answers were given, a transaction was signed, one was seen in a block; and then a little longer. */
+async function someMoment(random: () => number, load: Load): Promise<void> {
+  const moments = [
+    { grown: 1 + Math.floor(random() * 16), count: async () => load.acknowledged() },
+    { grown: 1, count: () => countTransactions(database.db, 'sent') },
+    { grown: 1, count: () => countTransactions(database.db, 'final') },
+  ]
+  const moment = moments[Math.floor(random() * moments.length)]
+  if (moment === undefined) throw new Error('no such moment')
+  const enough = (await moment.count()) + moment.grown
+  await expect.poll(moment.count, { timeout: 30_000, interval: 10 }).toBeGreaterThanOrEqual(enough)
+  await delay(random() * 100)
+}
 
 /** What was acknowledged before a crash is answered the same after it, and settling again moves nothing. */
 async function expectRepeatsToAgree(load: Load): Promise<void> {

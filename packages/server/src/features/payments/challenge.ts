@@ -38,11 +38,13 @@ export async function challenge(
     }
   })
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
+  // Version 1 has no name for Optimism and Arbitrum: their wallets are paid with version 2 alone.
+  const v1 = request.acceptX402 ? paymentRequiredV1({ offers, error: 'X-PAYMENT header is required' }) : undefined
   const one = (): z.input<typeof Challenge> => ({
     x402: request.acceptX402
       ? encodePaymentRequired(paymentRequiredV2({ offers, resource: { url: resource, description, mimeType } }))
       : null,
-    x402V1: request.acceptX402 ? { ...paymentRequiredV1({ offers, error: 'X-PAYMENT header is required' }) } : null,
+    x402V1: v1 === undefined ? null : { ...v1 },
     mpp: null,
     expiresAt,
   })

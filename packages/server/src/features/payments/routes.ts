@@ -62,7 +62,8 @@ const settleOperation = operation({
   output: schema.Settlement,
   otherOutputs: { 202: schema.Settling },
   errors: {
-    ...failBody.table,
+    'payment-not-found': failBody.table['payment-not-found'],
+    'settlement-token-invalid': failBody.table['settlement-token-invalid'],
     'settlement-failed': fail.table['settlement-failed'],
     'payment-voided': fail.table['payment-voided'],
   },
