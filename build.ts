@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
+import { transformSync } from 'esbuild'
 import ts from 'typescript'
 
 const root = import.meta.dirname
@@ -19,9 +20,9 @@ type Json = Record<string, unknown>
 
 /** What goes to npm: the oldest Node that runs it, and its programs besides those of the development manifest. */
 const published = {
-  protocol: { node: '>=20', programs: {} },
-  sdk: { node: '>=20', programs: {} },
-  server: { node: '>=24', programs: { 'purser-serve': './src/main.ts' } },
+  protocol: { node: 20, programs: {} },
+  sdk: { node: 20, programs: {} },
+  server: { node: 24, programs: { 'purser-serve': './src/main.ts' } },
 }
 
 type Name = keyof typeof published
@@ -34,12 +35,11 @@ const names = ['protocol', 'sdk', 'server'] as const satisfies readonly Name[]
  * The same sources give the same bytes. Types are checked by `npm run check:types`, not here.
  */
 export function buildPackages(place: (name: Name) => string): readonly string[] {
-  const options = compilerOptions()
   for (const name of names) {
     rmSync(place(name), { recursive: true, force: true })
-    for (const file of sourcesOf(name)) write(place(name), compiledName(file), transpile(name, file, options))
+    for (const file of sourcesOf(name)) write(place(name), compiledName(file), transpile(name, file))
   }
-  for (const [file, text] of declarations(options)) {
+  for (const [file, text] of declarations()) {
     const [name = '', , ...rest] = path.relative(packages, file).split(path.sep)
     for (const owner of names.filter((candidate) => candidate === name)) write(place(owner), path.join(...rest), text)
   }
@@ -68,20 +68,25 @@ function compilerOptions(): ts.CompilerOptions {
     ts.sys,
     root,
   )
-  return { ...options, noEmit: false, declaration: true, emitDeclarationOnly: true, noCheck: true, newLine: ts.NewLineKind.LineFeed }
-}
-
-function transpile(name: Name, file: string, { target }: ts.CompilerOptions): string {
-  const compilerOptions = {
-    target: target ?? ts.ScriptTarget.ES2024,
-    module: ts.ModuleKind.ESNext,
-    verbatimModuleSyntax: true,
+  return {
+    ...options,
+    noEmit: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+    noCheck: true,
+    newLine: ts.NewLineKind.LineFeed,
   }
-  const text = readFileSync(path.join(sourceOf(name), file), 'utf8')
-  return importingJs(ts.transpileModule(text, { compilerOptions, fileName: file }).outputText)
 }
 
-/** Every `./x.ts` that is imported becomes `./x.js`. TypeScript does so for code only, not for declarations. */
+function transpile(name: Name, file: string): string {
+  const text = readFileSync(path.join(sourceOf(name), file), 'utf8')
+  const tsconfigRaw = { compilerOptions: { verbatimModuleSyntax: true } }
+  return importingJs(
+    transformSync(text, { loader: 'ts', target: `node${published[name].node}`, sourcefile: file, tsconfigRaw }).code,
+  )
+}
+
+/** Every `./x.ts` that is imported becomes `./x.js`. TypeScript would do so for code, not for declarations. */
 function importingJs(text: string): string {
   const endings = ts
     .preProcessFile(text)
@@ -92,10 +97,10 @@ function importingJs(text: string): string {
 }
 
 /** Declarations by the path that each would have beside its source: those of the entries, and all that they import. */
-function declarations(options: ts.CompilerOptions): ReadonlyMap<string, string> {
+function declarations(): ReadonlyMap<string, string> {
   const program = ts.createProgram(
     names.flatMap((name) => sourcesOf(name).map((file) => path.join(sourceOf(name), file))),
-    options,
+    compilerOptions(),
   )
   const written = new Map<string, string>()
   const waiting = names.flatMap(entriesOf)
@@ -154,13 +159,15 @@ function finish(name: Name, dist: string): void {
 
 function publicManifest(name: Name, files: readonly string[]): Json {
   const { private: _private, devDependencies: _devDependencies, exports, bin, ...kept } = readManifest(name)
-  const { node, programs } = published[name]
   const compiled = (file: unknown) => compiledName(String(file).replace('./src/', './'))
   const entries = Object.entries(recordOf(exports)).map(([entry, file]) => [entry, conditions(compiled(file))])
-  const bins = Object.entries({ ...recordOf(bin), ...programs }).map(([program, file]) => [program, compiled(file)])
+  const bins = Object.entries({ ...recordOf(bin), ...published[name].programs }).map(([program, file]) => [
+    program,
+    compiled(file),
+  ])
   return {
     ...kept,
-    engines: { node },
+    engines: { node: `>=${published[name].node}` },
     exports: { ...Object.fromEntries(entries), './package.json': './package.json' },
     ...(bins.length > 0 && { bin: Object.fromEntries(bins) }),
     files,

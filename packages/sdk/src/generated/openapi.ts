@@ -937,7 +937,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found`, `settlement-token-invalid`, `amount-invalid`, `amount-below-minimum` */
+            /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found`, `settlement-token-invalid` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];

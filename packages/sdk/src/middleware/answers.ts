@@ -44,10 +44,10 @@ export function problemAnswer(code: keyof typeof problems, retryAfterSeconds?: n
   return { status, headers, body: JSON.stringify({ type: 'about:blank', title, status, detail, code }) }
 }
 
-/** A challenge that both versions of x402 can be asked with. */
+/** A challenge that x402 can be asked with: version 2, and version 1 where it has a name for the network. */
 export interface X402Challenge {
   readonly x402: string
-  readonly x402V1: X402V1Body
+  readonly x402V1: X402V1Body | null
 }
 
 /**

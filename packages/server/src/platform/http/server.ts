@@ -54,6 +54,11 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler((error, request, reply) => refuse(options.deps, request, reply, error))
   app.setNotFoundHandler((request, reply) => refuse(options.deps, request, reply, failPlatform('not-found')))
+  let closing = false
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (closing) reply.header('connection', 'close')
+    done(null, payload)
+  })
   const admit = createAdmission(options)
   for (const page of options.pages) addPage(app, page, options, admit)
   for (const operation of options.operations) addOperation(app, operation, options, admit)
@@ -63,8 +68,19 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       const address = app.server.address()
       return { port: typeof address === 'object' && address !== null ? address.port : port }
     },
-    close: () => app.close(),
+    async close() {
+      closing = true
+      await turns(receiveTurns)
+      await app.close()
+    },
   }
+}
+
+/** Turns of the loop in which connections that wait are accepted and requests that were sent are read, so that none of them is cut. */
+const receiveTurns = 3
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 interface Admit {

@@ -1,0 +1,66 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { freshDatabase, type TestDatabase } from '../database.ts'
+import { countSettling, expectBooksToAgree } from './books.ts'
+import { startClients } from './exchanges.ts'
+import type { Purchase } from './load.ts'
+import { aDeployment, type Deployment } from './stage.ts'
+
+let database: TestDatabase
+let chain: DevChain
+let deployment: Deployment
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 1 })
+  deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '4000' } })
+})
+afterAll(async () => {
+  await chain?.stop()
+  await database?.drop()
+})
+
+test('SIGTERM under load cuts no request: each that was sent is answered whole, nothing is left half done, and the exit code is 0', { timeout: 120_000 }, async () => {
+  const purchases: Purchase[] = []
+  for (let round = 0; round < 3; round++) {
+    const service = await deployment.start()
+    const clients = startClients(deployment, service.base, 16)
+    await expect.poll(() => clients.exchanges.length, { timeout: 20_000, interval: 5 }).toBeGreaterThan(40)
+    await expect.poll(() => clients.underWay('settle'), { timeout: 20_000, interval: 1 }).toBeGreaterThan(6)
+    clients.signal()
+    const ended = await service.end('SIGTERM')
+    await clients.ended
+    purchases.push(...clients.purchases)
+
+    const sent = clients.exchanges.filter((entry) => entry.sentBeforeSignal)
+    const late = clients.exchanges.filter((entry) => !entry.sentBeforeSignal)
+    console.log(`round ${round}: ${JSON.stringify({ sent: sent.length, late: tally(late) })}`)
+    expect(sent.filter(({ outcome }) => outcome !== 'answered')).toEqual([])
+    expect(sent.filter(({ status = 0 }) => status !== 200 && status !== 202)).toEqual([])
+    expect([ended, service.stderr()]).toEqual([0, ''])
+    expect(await countHalfDone()).toBe(0n)
+  }
+  const service = await deployment.start()
+  await expect.poll(() => countSettling(database.db), { timeout: 30_000 }).toBe(0n)
+  const totals = await expectBooksToAgree({ db: database.db, chain, deployment }, { purchases, faults: [] })
+  expect(totals.settleAcknowledged).toBeGreaterThan(20)
+  expect(await service.end('SIGTERM')).toBe(0)
+})
+
+function tally(entries: readonly { readonly outcome: string; readonly error?: string }[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { outcome, error = '' } of entries) counts[`${outcome} ${error}`.trim()] = (counts[`${outcome} ${error}`.trim()] ?? 0) + 1
+  return counts
+}
+
+/** Transactions of the database that nobody ended, and transactions of the chain that a step left between two states. */
+async function countHalfDone(): Promise<bigint> {
+  const row = await database.db.one(z.object({ count: z.bigint() }), sql`
+    select (select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%')
+      + (select count(*) from idempotency_keys where state = 'running')
+      + (select count(*) from payments where status = 'settling' and chain_transaction_id is not null
+          and chain_transaction_id not in (select id from chain_transactions)) as count`)
+  return row.count
+}

@@ -1,0 +1,123 @@
+import { type DevChain, sendFromDevAccount, startChain, tokenBalance } from '@purser/devnet'
+import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, type V2Payload, type World } from '../world.ts'
+
+let chain: DevChain
+let world: World
+let org: Org
+let wallet: { id: string; address: Address }
+let usdc: Address
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  usdc = chain.tokens.USDC ?? '0x'
+  world = await aWorld({ chains: [chain], config: { settleWaitMs: 20_000 } })
+  org = await world.organisation()
+  wallet = await world.wallet(org)
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+const token = parseAbi([
+  'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)',
+  'function cancelAuthorization(address,bytes32,bytes)',
+  'function blacklist(address)',
+])
+const Hexadecimal = z.templateLiteral(['0x', z.string()])
+const Signed = z.object({
+  signature: Hexadecimal,
+  authorization: z.object({
+    from: Hexadecimal,
+    to: Hexadecimal,
+    value: z.string(),
+    validAfter: z.string(),
+    validBefore: z.string(),
+    nonce: Hexadecimal,
+  }),
+})
+
+/** A verified payment, and what its payer signed. */
+async function verified(payer: Payer): Promise<{ answer: Answer; signed: z.output<typeof Signed> }> {
+  let payload: V2Payload | undefined
+  const resource = 'https://api.example.com/weather'
+  const asked = { walletId: wallet.id, resource, price: '0.01' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', asked)
+  const after = (made: V2Payload): void => {
+    payload = made
+  }
+  const credential = await payer.credential(challenge, { after })
+  const answer = await world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...asked })
+  expect(answer.status).toBe(200)
+  return { answer, signed: Signed.parse(payload?.payload) }
+}
+
+function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answer> {
+  return world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
+}
+
+async function eventsOf({ body }: Answer): Promise<string[]> {
+  const rows = await world.database.db.many(
+    z.object({ type: z.string() }),
+    sql`select type from events where payload->>'paymentId' = ${String(body.paymentId)} order by id`,
+  )
+  return rows.map(({ type }) => type)
+}
+
+function send(data: Hex): Promise<Hex> {
+  return sendFromDevAccount(chain, usdc, data)
+}
+
+test('a payment that somebody else brings to the chain after it was verified is settled, by his transaction', async () => {
+  const { answer, signed } = await verified(await aPayer(chain))
+  const { from, to, value, validAfter, validBefore, nonce } = signed.authorization
+  const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signed.signature] as const
+  const before = await tokenBalance(chain, 'USDC', wallet.address)
+  const hash = await send(encodeFunctionData({ abi: token, functionName: 'transferWithAuthorization', args }))
+
+  const settled = await settle(answer)
+  expect([settled.status, settled.body.txHash]).toEqual([200, hash])
+  expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
+  expect(await eventsOf(answer)).toEqual(['payment.received', 'payment.settled'])
+})
+
+test('a payment that its payer cancels after it was verified fails, says so, and stays failed', async () => {
+  const payer = await aPayer(chain)
+  const { answer, signed } = await verified(payer)
+  const { from, nonce } = signed.authorization
+  const signature = await payer.account.signTypedData({
+    domain: { name: 'USDC', version: '2', chainId: chain.chainId, verifyingContract: usdc },
+    types: {
+      CancelAuthorization: [
+        { name: 'authorizer', type: 'address' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'CancelAuthorization',
+    message: { authorizer: from, nonce },
+  })
+  await send(encodeFunctionData({ abi: token, functionName: 'cancelAuthorization', args: [from, nonce, signature] }))
+  await expectFailed(answer, 'invalid_exact_evm_nonce_already_used')
+})
+
+test('a payment whose payer is blacklisted after it was verified fails, and no money moves', async () => {
+  const payer = await aPayer(chain)
+  const { answer } = await verified(payer)
+  const before = await tokenBalance(chain, 'USDC', wallet.address)
+  await send(encodeFunctionData({ abi: token, functionName: 'blacklist', args: [payer.account.address] }))
+  await expectFailed(answer, 'invalid_exact_evm_transaction_failed')
+  expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(before)
+})
+
+async function expectFailed(answer: Answer, reason: string): Promise<void> {
+  const [failed, again] = [await settle(answer), await settle(answer)]
+  expect([failed.status, codeOf(failed), failed.body.reason]).toEqual([409, 'settlement-failed', reason])
+  expect([again.status, again.body.reason]).toEqual([409, reason])
+  const { body } = await world.call(org.testKey, 'GET', `/payments/${String(answer.body.paymentId)}`)
+  expect(body).toMatchObject({ status: 'settlement_failed', failureReason: reason, txHash: null, settledAt: null })
+  expect(await eventsOf(answer)).toEqual(['payment.received', 'payment.settlement_failed'])
+}
