@@ -31,10 +31,10 @@ const names = ['protocol', 'sdk', 'server'] as const satisfies readonly Name[]
 
 /**
  * Makes one publishable npm package of each published workspace, in the directory that `place` says, and answers the
- * directories. Tests and generators stay behind, and of the declarations only those that an entry reaches are written.
+ * directories; what was there before is gone. Tests and generators stay behind, and of the declarations only those that an entry reaches are written.
  * The same sources give the same bytes. Types are checked by `npm run check:types`, not here.
  */
-export function buildPackages(place: (name: Name) => string): readonly string[] {
+function buildPackages(place: (name: Name) => string): readonly string[] {
   for (const name of names) {
     rmSync(place(name), { recursive: true, force: true })
     for (const file of sourcesOf(name)) write(place(name), compiledName(file), transpile(name, file))
@@ -186,6 +186,7 @@ function makeProgram(file: string): void {
   chmodSync(file, 0o755)
 }
 
-if (import.meta.main) {
-  for (const dist of buildPackages((name) => path.join(packages, name, 'dist'))) console.log(path.relative(root, dist))
-}
+const [directory] = process.argv.slice(2)
+const place = (name: Name) =>
+  directory === undefined ? path.join(packages, name, 'dist') : path.resolve(directory, name)
+for (const dist of buildPackages(place)) console.log(path.relative(process.cwd(), dist))

@@ -127,3 +127,11 @@ test('stub payments pay in test mode any number of times, numbered ones once, an
   const body = { protocol: 'x402', credential: 'stub_payment_accepted', price: '0.01', walletId: live.id, resource }
   expect((await world.call(org.liveKey, 'POST', '/payments/verify', body)).status).toBe(402)
 })
+
+test('a settlement that was not known yet is answered as it stands when its Idempotency-Key comes again', async () => {
+  const verified = await verify(await payer.credential(await challenge()))
+  const headers = { 'idempotency-key': 'settle-later', prefer: 'respond-async' }
+  const first = await settle(verified, headers)
+  expect(first.status).toBe(202)
+  await expect.poll(async () => (await settle(verified, headers)).status, { timeout: 10_000 }).toBe(200)
+})

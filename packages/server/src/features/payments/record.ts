@@ -1,6 +1,6 @@
 import { formatAmount } from '@purser/protocol'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
-import type { Db, Tx } from '../../platform/db/db.ts'
+import { type Db, isRefusedData, type Tx } from '../../platform/db/db.ts'
 import { gather } from '../../platform/db/gather.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { newId } from '../../platform/ids.ts'
@@ -33,13 +33,8 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     const byTenant = Map.groupBy(candidates, ({ ctx }) => `${ctx.tenant.organisationId}/${ctx.tenant.environment}`)
     await Promise.all(
       [...byTenant.values()].map(async (group) => {
-        try {
-          const recorded = await recordTenant(deps.db, group, limits)
-          group.forEach((candidate, index) => outcomes.set(candidate, recorded[index] ?? 'duplicate'))
-        } catch (error) {
-          for (const candidate of group)
-            outcomes.set(candidate, error instanceof Error ? error : new Error(String(error)))
-        }
+        const recorded = await recordOrFail(deps.db, group, limits)
+        for (const [index, candidate] of group.entries()) outcomes.set(candidate, recorded[index] ?? 'duplicate')
       }),
     )
     return candidates.map(
@@ -47,6 +42,22 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     )
   })
   return async (candidate) => refuse(candidate, await record(candidate))
+}
+
+/** A row that the database will not take fails by itself: its neighbours are recorded one by one. */
+async function recordOrFail(
+  db: Db,
+  group: readonly Candidate[],
+  limits: RecordLimits,
+): Promise<readonly (Recorded | Error)[]> {
+  try {
+    return await recordTenant(db, group, limits)
+  } catch (error) {
+    if (group.length > 1 && isRefusedData(error)) {
+      return (await Promise.all(group.map((candidate) => recordOrFail(db, [candidate], limits)))).flat()
+    }
+    return group.map(() => (error instanceof Error ? error : new Error(String(error))))
+  }
 }
 
 async function refuse(candidate: Candidate, outcome: Recorded | Error): Promise<void> {

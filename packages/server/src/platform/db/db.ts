@@ -155,6 +155,8 @@ export function openDb(options: DbOptions): Db {
   pool.on('error', ({ message }) => {
     if (!pool.ending) options.log.warn({ reason: message }, 'an idle database connection was lost')
   })
+  // Lost between two statements of a transaction, nobody else would hear of it and the process would end; the next statement fails.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     kind: 'db',
     ...queryableOn(pool as unknown as pg.ClientBase),
@@ -229,6 +231,11 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
     error.code === '23505' &&
     (constraint === undefined || error.constraint === constraint)
   )
+}
+
+/** Whether the database refused the values of a statement, so that it certainly had no effect (classes 22 and 23 of SQLSTATE). */
+export function isRefusedData(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
 }
 
 /** Whether an error says that the database is not there now, so that trying again later may work. */
