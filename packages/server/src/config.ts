@@ -40,6 +40,8 @@ export interface ConfigFault {
   readonly how: string
 }
 
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
 type Env = Readonly<Record<string, string | undefined>>
 
 /** Names of the environment variables that hold JSON-RPC addresses, by network. */
@@ -63,7 +65,7 @@ export function readConfig(
       isPostgresUrl,
     ),
     databaseConnectionsMax: read.integer('DATABASE_CONNECTIONS_MAX', 16, 2, 500),
-    host: env.HOST ?? '0.0.0.0',
+    host: env.HOST || '0.0.0.0',
     port: read.integer('PORT', 4100, 0, 65_535),
     metricsPort: env.METRICS_PORT === undefined ? 9464 : read.integer('METRICS_PORT', 9464, 0, 65_535),
     baseUrl: read
@@ -81,7 +83,7 @@ export function readConfig(
       .split(',')
       .map((part) => part.trim())
       .filter((part) => part !== ''),
-    logLevel: env.LOG_LEVEL ?? 'info',
+    logLevel: read.oneOf('LOG_LEVEL', logLevels, 'info'),
     keyLimit: {
       perSecond: read.integer('RATE_LIMIT_PER_SECOND', 200, 1, 1_000_000),
       burst: read.integer('RATE_LIMIT_BURST', 400, 1, 1_000_000),
@@ -90,7 +92,7 @@ export function readConfig(
       perSecond: read.integer('ADDRESS_RATE_LIMIT_PER_SECOND', 20, 1, 1_000_000),
       burst: read.integer('ADDRESS_RATE_LIMIT_BURST', 60, 1, 1_000_000),
     },
-    trustProxy: env.TRUST_PROXY === 'true',
+    trustProxy: read.oneOf('TRUST_PROXY', ['true', 'false'], 'false') === 'true',
     settleWaitMs: read.integer('SETTLE_WAIT_MS', 10_000, 0, 50_000),
     settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 0, 1_000_000_000)),
     settleGasPerDayMax: BigInt(read.integer('SETTLE_GAS_PER_DAY_MAX', 1_000_000_000, 0, Number.MAX_SAFE_INTEGER)),
@@ -122,6 +124,12 @@ function createReader(env: Env, faults: ConfigFault[]) {
       else if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}` })
       return value ?? ''
     },
+    oneOf(name: string, known: readonly string[], fallback: string): string {
+      const value = env[name]
+      if (value === undefined || value === '') return fallback
+      if (!known.includes(value)) faults.push({ name, fault: 'is not usable', how: `set it to one of ${known.join(', ')}` })
+      return value
+    },
     integer(name: string, fallback: number, least: number, most: number): number {
       const value = env[name]
       if (value === undefined || value === '') return fallback
@@ -137,10 +145,15 @@ function createReader(env: Env, faults: ConfigFault[]) {
   }
 }
 
+/** The role, from `--role` or `ROLE`. Any other argument is a fault: a mistyped one must not start something else than was meant. */
 function readRole(args: readonly string[], env: Env, faults: ConfigFault[]): Role {
-  const index = args.indexOf('--role')
-  const inline = args.find((arg) => arg.startsWith('--role='))?.slice('--role='.length)
-  const role = inline ?? (index >= 0 ? (args[index + 1] ?? '') : (env.ROLE ?? 'all'))
+  let role = env.ROLE || 'all'
+  for (let index = 0; index < args.length; index++) {
+    const arg = args[index] ?? ''
+    if (arg.startsWith('--role=')) role = arg.slice('--role='.length)
+    else if (arg === '--role') role = args[++index] ?? ''
+    else faults.push({ name: arg, fault: 'is not known', how: 'give --role all, api or work, and the rest in the environment' })
+  }
   if (role === 'all' || role === 'api' || role === 'work') return role
   faults.push({ name: '--role', fault: 'is not usable', how: 'give all, api or work' })
   return 'all'
@@ -158,7 +171,7 @@ function readKeyEncryption(env: Env, faults: ConfigFault[]): Config['keyEncrypti
   const file = env.KEY_ENCRYPTION_KEY_FILE
   const base64 = env.KEY_ENCRYPTION_KEY
   if (file !== undefined && file !== '') return { file }
-  if (base64 !== undefined && Buffer.from(base64, 'base64').length === 32) return { base64 }
+  if (base64 !== undefined && base64 !== '' && Buffer.from(base64, 'base64').length === 32) return { base64 }
   faults.push({
     name: 'KEY_ENCRYPTION_KEY_FILE',
     fault: base64 === undefined ? 'is missing' : 'is missing, and KEY_ENCRYPTION_KEY is not 32 bytes of base64',

@@ -32,6 +32,11 @@ export function openApiDocument(operations: readonly Operation[], info: ApiInfo)
       headers: {
         'X-Request-Id': { schema: { type: 'string' }, description: 'Names this request in logs and problem records.' },
         Link: { schema: { type: 'string' }, description: 'RFC 8288; rel="next" while more remain.' },
+        'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again.' },
+        'Idempotency-Replayed': {
+          schema: { type: 'string', const: 'true' },
+          description: 'This is the answer of an earlier request with the same Idempotency-Key.',
+        },
       },
     },
   }
@@ -127,7 +132,12 @@ function responsesOf(operation: Operation): Json {
   for (const [problemStatus, codes] of [...byStatus].sort(([left], [right]) => left - right)) {
     responses[problemStatus] = {
       description: codes.map((code) => `\`${code}\``).join(', '),
-      headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } },
+      headers: {
+        'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
+        ...(problemStatus === 429 || problemStatus === 503
+          ? { 'Retry-After': { $ref: '#/components/headers/Retry-After' } }
+          : {}),
+      },
       content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
     }
   }
@@ -136,6 +146,8 @@ function responsesOf(operation: Operation): Json {
 
 function success(operation: Operation, output: z.ZodType | undefined): Json {
   const headers: Record<string, Json> = { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } }
+  if (operation.method === 'POST')
+    headers['Idempotency-Replayed'] = { $ref: '#/components/headers/Idempotency-Replayed' }
   if (operation.list === true) headers.Link = { $ref: '#/components/headers/Link' }
   if (output === undefined) return { description: 'Done; no body.', headers }
   const schema = schemaOf(output, 'output')
@@ -147,10 +159,24 @@ function success(operation: Operation, output: z.ZodType | undefined): Json {
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    target: 'draft-2020-12',
-    io,
-    unrepresentable: 'any',
-  }) as Record<string, unknown>
+  const made = z.toJSONSchema(schema, { target: 'draft-2020-12', io, unrepresentable: 'any' }) as Record<
+    string,
+    unknown
+  >
+  const { $schema: _, ...rest } = tidy(made, io) as Record<string, unknown>
   return rest
+}
+
+/**
+ * What the library says and a reader should not rely on: bounds that are only those of a JavaScript integer, and, in
+ * answers, that no member may be added, which would make every new field a breaking change.
+ */
+function tidy(value: unknown, io: 'input' | 'output'): unknown {
+  if (Array.isArray(value)) return value.map((inner) => tidy(inner, io))
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([name, inner]) => {
+    if (name === 'minimum' || name === 'maximum') return Math.abs(Number(inner)) !== Number.MAX_SAFE_INTEGER
+    return !(io === 'output' && name === 'additionalProperties' && inner === false)
+  })
+  return Object.fromEntries(kept.map(([name, inner]) => [name, tidy(inner, io)]))
 }

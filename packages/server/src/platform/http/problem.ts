@@ -9,6 +9,14 @@ export const ProblemRecord = z.looseObject({
   status: z.int(),
   detail: z.string(),
   requestId: z.string(),
+  errors: z
+    .array(z.object({ path: z.string(), message: z.string() }))
+    .optional()
+    .meta({ description: 'Every fault of the request; path is a JSON Pointer.' }),
+  reason: z.string().nullable().optional().meta({ description: "The payment protocol's own code." }),
+  limit: z.int().optional(),
+  current: z.int().optional(),
+  upgradeUrl: z.url().optional(),
 })
 
 export const problemContentType = 'application/problem+json; charset=utf-8'
