@@ -25,7 +25,10 @@ const featureRules = featureRooms.flatMap((room) => [
     name: `${room}-imports-other-rooms-only-along-listed-edges`,
     severity: 'error',
     from: { path: `${features}${room}/`, pathNot: '\\.test\\.ts$' },
-    to: { path: features, pathNot: [`${features}${room}/`, ...(featureEdges[room] ?? []).map((other) => `${features}${other}/index\\.ts$`)] },
+    to: {
+      path: features,
+      pathNot: [`${features}${room}/`, ...(featureEdges[room] ?? []).map((other) => `${features}${other}/index\\.ts$`)],
+    },
   },
 ])
 
@@ -42,7 +45,10 @@ export default {
       name: 'sdk-has-no-dependency-at-run-time',
       severity: 'error',
       from: { path: '^packages/sdk/src/', pathNot: '\\.test\\.ts$' },
-      to: { pathNot: ['^packages/sdk/src/', 'node_modules/(@types/)?express', 'node_modules/hono'], dependencyTypesNot: ['type-only'] },
+      to: {
+        pathNot: ['^packages/sdk/src/', 'node_modules/(@types/)?express', 'node_modules/hono'],
+        dependencyTypesNot: ['type-only'],
+      },
     },
     {
       name: 'surfaces-meet-the-server-over-http',
@@ -54,7 +60,11 @@ export default {
       name: 'features-import-only-types-of-ports',
       severity: 'error',
       from: { path: features, pathNot: '\\.test\\.ts$' },
-      to: { path: `${server}(chain|custody)/`, pathNot: `${server}chain/errors\\.ts$`, dependencyTypesNot: ['type-only'] },
+      to: {
+        path: `${server}(chain|custody)/`,
+        pathNot: `${server}chain/errors\\.ts$`,
+        dependencyTypesNot: ['type-only'],
+      },
     },
     {
       name: 'only-deps-imports-custody',
@@ -86,7 +96,12 @@ export default {
       from: { path: server, pathNot: [`${server}(chain|custody)/`, '\\.test\\.ts$'] },
       to: { path: 'node_modules/viem/' },
     },
-    { name: 'no-circles', severity: 'error', from: { path: '^packages/', pathNot: '\\.test\\.ts$' }, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-circles',
+      severity: 'error',
+      from: { path: '^packages/', pathNot: '\\.test\\.ts$' },
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
     ...layerRules,
     ...featureRules,
   ],

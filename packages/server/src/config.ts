@@ -127,7 +127,8 @@ function createReader(env: Env, faults: ConfigFault[]) {
     oneOf(name: string, known: readonly string[], fallback: string): string {
       const value = env[name]
       if (value === undefined || value === '') return fallback
-      if (!known.includes(value)) faults.push({ name, fault: 'is not usable', how: `set it to one of ${known.join(', ')}` })
+      if (!known.includes(value))
+        faults.push({ name, fault: 'is not usable', how: `set it to one of ${known.join(', ')}` })
       return value
     },
     integer(name: string, fallback: number, least: number, most: number): number {
@@ -152,7 +153,12 @@ function readRole(args: readonly string[], env: Env, faults: ConfigFault[]): Rol
     const arg = args[index] ?? ''
     if (arg.startsWith('--role=')) role = arg.slice('--role='.length)
     else if (arg === '--role') role = args[++index] ?? ''
-    else faults.push({ name: arg, fault: 'is not known', how: 'give --role all, api or work, and the rest in the environment' })
+    else
+      faults.push({
+        name: arg,
+        fault: 'is not known',
+        how: 'give --role all, api or work, and the rest in the environment',
+      })
   }
   if (role === 'all' || role === 'api' || role === 'work') return role
   faults.push({ name: '--role', fault: 'is not usable', how: 'give all, api or work' })
@@ -174,7 +180,7 @@ function readKeyEncryption(env: Env, faults: ConfigFault[]): Config['keyEncrypti
   if (base64 !== undefined && base64 !== '' && Buffer.from(base64, 'base64').length === 32) return { base64 }
   faults.push({
     name: 'KEY_ENCRYPTION_KEY_FILE',
-    fault: base64 === undefined ? 'is missing' : 'is missing, and KEY_ENCRYPTION_KEY is not 32 bytes of base64',
+    fault: base64 === undefined || base64 === '' ? 'is missing' : 'is missing, and KEY_ENCRYPTION_KEY is not 32 bytes of base64',
     how: 'name a file of 32 random bytes, mode 0600 (head -c 32 /dev/urandom > kek; chmod 600 kek), or set KEY_ENCRYPTION_KEY to their base64; keep a copy, since without it no key opens again',
   })
   return { base64: '' }

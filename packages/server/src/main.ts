@@ -14,7 +14,7 @@ if ('faults' in config) {
 }
 
 const server = await bootServer(config).catch((error: unknown) => {
-  process.stderr.write(`Purser did not start: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`Purser did not start: ${reasonOf(error)}\n`)
   process.exit(1)
 })
 
@@ -32,4 +32,10 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       },
     )
   })
+}
+
+/** A refused connection to a name with several addresses is an error without words around those that have them. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
 }

@@ -34,7 +34,10 @@ export async function countSettling(db: Db): Promise<bigint> {
 /** How many of the settler's transactions have come so far at least. */
 export async function countTransactions(db: Db, atLeast: 'sent' | 'final'): Promise<number> {
   const reached = atLeast === 'sent' ? ['sent', 'mined', 'final'] : ['final']
-  const row = await db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from chain_transactions where status = any(${reached}::text[])`)
+  const row = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from chain_transactions where status = any(${reached}::text[])`,
+  )
   return Number(row.count)
 }
 

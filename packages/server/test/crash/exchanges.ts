@@ -34,7 +34,11 @@ export function startClients(deployment: Deployment, base: string, clients: numb
   const exchange = async (agent: Agent | false, step: Exchange['step'], purchase: Purchase, body: unknown) => {
     const entry: Exchange = { step, sentBeforeSignal: false, outcome: 'under-way' }
     exchanges.push(entry)
-    const headers = { authorization: `Bearer ${deployment.testKey}`, 'content-type': 'application/json', ...(purchase.keyed ? { 'idempotency-key': `${step}-${purchase.nonce}` } : {}) }
+    const headers = {
+      authorization: `Bearer ${deployment.testKey}`,
+      'content-type': 'application/json',
+      ...(purchase.keyed ? { 'idempotency-key': `${step}-${purchase.nonce}` } : {}),
+    }
     const sent = (): void => {
       entry.sentBeforeSignal = !signalled
     }

@@ -37,8 +37,11 @@ test('a settlement whose process died with its Idempotency-Key taken and its wis
     await expect.poll(countBlocked).toBe(1n)
     await first.end('SIGKILL')
     expect(await lost).toBe('lost')
-    await tx.one(z.object({ ended: z.boolean() }), sql`
-      select pg_terminate_backend(pid, 5000) as ended from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+    await tx.one(
+      z.object({ ended: z.boolean() }),
+      sql`
+      select pg_terminate_backend(pid, 5000) as ended from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
   })
   expect(await statusOf(asked.paymentId)).toBe('verified')
 
@@ -58,7 +61,9 @@ test('a connection lost between two statements of a transaction fails the transa
     })
     .catch((error: unknown) => error)
   expect(isDatabaseGone(failure)).toBe(true)
-  expect(await database.db.one(Count, sql`select count(*) as count from pg_stat_activity where pid = pg_backend_pid()`)).toEqual({ count: 1n })
+  expect(
+    await database.db.one(Count, sql`select count(*) as count from pg_stat_activity where pid = pg_backend_pid()`),
+  ).toEqual({ count: 1n })
 })
 
 function post({ base }: Service, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
@@ -66,14 +71,23 @@ function post({ base }: Service, path: string, body: unknown, headers: Record<st
 }
 
 async function countKeysTaken(): Promise<bigint> {
-  return (await database.db.one(Count, sql`select count(*) as count from idempotency_keys where resource_id is not null`)).count
+  return (
+    await database.db.one(Count, sql`select count(*) as count from idempotency_keys where resource_id is not null`)
+  ).count
 }
 
 async function countBlocked(): Promise<bigint> {
-  return (await database.db.one(Count, sql`
-    select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).count
+  return (
+    await database.db.one(
+      Count,
+      sql`
+    select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+  ).count
 }
 
 async function statusOf(paymentId: unknown): Promise<string> {
-  return (await database.db.one(z.object({ status: z.string() }), sql`select status from payments where id = ${paymentId}`)).status
+  return (
+    await database.db.one(z.object({ status: z.string() }), sql`select status from payments where id = ${paymentId}`)
+  ).status
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { request } from '../world.ts'
 import { countSettling, countTransactions, expectBooksToAgree } from './books.ts'
-import { keepService, type Keeper } from './keeper.ts'
+import { type Keeper, keepService } from './keeper.ts'
 import { type Load, startLoad } from './load.ts'
 import { aDeployment, type Deployment, verifyBody } from './stage.ts'
 
@@ -21,7 +21,11 @@ let keeper: Keeper
 beforeAll(async () => {
   database = await freshDatabase()
   chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.5 })
-  deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '600', LOG_LEVEL: 'info' } })
+  deployment = await aDeployment({
+    databaseUrl: database.url,
+    chain,
+    env: { SETTLE_WAIT_MS: '600', LOG_LEVEL: 'info' },
+  })
   keeper = keepService(deployment)
 })
 afterAll(async () => {
@@ -30,7 +34,9 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test('kill -9 twenty times at random moments under load loses nothing that was acknowledged and pays nothing twice', { timeout: 150_000 }, async () => {
+test('kill -9 twenty times at random moments under load loses nothing that was acknowledged and pays nothing twice', {
+  timeout: 150_000,
+}, async () => {
   const random = mulberry32(seed)
   const begun = performance.now()
   const load = startLoad({ deployment, where: keeper.where, buyers })
@@ -44,9 +50,13 @@ test('kill -9 twenty times at random moments under load loses nothing that was a
   await expect.poll(() => countSettling(database.db), { timeout: 60_000, interval: 100 }).toBe(0n)
 
   const totals = await expectBooksToAgree({ db: database.db, chain, deployment }, load)
-  console.log(`seed ${seed}, ${kills} kills, ${Math.round(performance.now() - begun)} ms: ${JSON.stringify(totals)} ${JSON.stringify(load.counts)}`)
+  console.log(
+    `seed ${seed}, ${kills} kills, ${Math.round(performance.now() - begun)} ms: ${JSON.stringify(totals)} ${JSON.stringify(load.counts)}`,
+  )
   expect(totals.settleAcknowledged).toBeGreaterThan(kills)
-  expect(Object.keys(load.counts), 'the kills met requests under way').toEqual(expect.arrayContaining(['verify lost', 'settle lost']))
+  expect(Object.keys(load.counts), 'the kills met requests under way').toEqual(
+    expect.arrayContaining(['verify lost', 'settle lost']),
+  )
   await expectRepeatsToAgree(load)
   expect(await keeper.end('SIGTERM')).toBe(0)
 })
@@ -68,7 +78,8 @@ async function someMoment(random: () => number, load: Load): Promise<void> {
 /** What was acknowledged before a crash is answered the same after it, and settling again moves nothing. */
 async function expectRepeatsToAgree(load: Load): Promise<void> {
   const base = await keeper.where()
-  const post = (path: string, body: unknown, headers = {}) => request(base, { key: deployment.testKey, method: 'POST', path, body, headers })
+  const post = (path: string, body: unknown, headers = {}) =>
+    request(base, { key: deployment.testKey, method: 'POST', path, body, headers })
   for (const { verified, settled, credential, nonce } of load.purchases.slice(0, 60)) {
     if (verified === undefined || settled === undefined) continue
     const { paymentId, settlementToken } = verified
@@ -77,7 +88,10 @@ async function expectRepeatsToAgree(load: Load): Promise<void> {
     if (verified.withKey) expect([again.status, again.body.paymentId]).toEqual([200, paymentId])
     else expect(again.status).toBe(409)
     const settledAgain = await post('/payments/settle', { paymentId, settlementToken })
-    expect([settledAgain.status, settledAgain.body.txHash]).toEqual([200, settled.txHash ?? expect.stringMatching(/^0x/)])
+    expect([settledAgain.status, settledAgain.body.txHash]).toEqual([
+      200,
+      settled.txHash ?? expect.stringMatching(/^0x/),
+    ])
   }
 }
 

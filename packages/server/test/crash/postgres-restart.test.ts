@@ -32,7 +32,9 @@ afterAll(async () => {
   rmSync(place, { recursive: true, force: true })
 })
 
-test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is lost, and the service goes on by itself', { timeout: 120_000 }, async () => {
+test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is lost, and the service goes on by itself', {
+  timeout: 120_000,
+}, async () => {
   const service = await deployment.start()
   const load = startLoad({ deployment, where: async () => service.base, buyers: 16 })
   const served = (more: number) => {
@@ -45,7 +47,9 @@ test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is los
     await expect.poll(() => statusOf(service, '/readyz')).toBe(503)
     expect(await statusOf(service, '/healthz')).toBe(200)
     const refused = load.counts['verify 503 service-unavailable'] ?? 0
-    await expect.poll(() => load.counts['verify 503 service-unavailable'] ?? 0, { timeout: 20_000 }).toBeGreaterThan(refused)
+    await expect
+      .poll(() => load.counts['verify 503 service-unavailable'] ?? 0, { timeout: 20_000 })
+      .toBeGreaterThan(refused)
     await startDatabase()
     await expect.poll(() => statusOf(service, '/readyz'), { timeout: 20_000 }).toBe(200)
     await served(40)
@@ -55,7 +59,10 @@ test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is los
 
   const totals = await expectBooksToAgree({ db, chain, deployment }, load)
   console.log(`${JSON.stringify(totals)} ${JSON.stringify(load.counts)}`)
-  expect(Object.keys(load.counts).filter((what) => what.endsWith('lost')), 'the service itself never went away').toEqual([])
+  expect(
+    Object.keys(load.counts).filter((what) => what.endsWith('lost')),
+    'the service itself never went away',
+  ).toEqual([])
   expect(await service.end('SIGTERM')).toBe(0)
   expect(service.stderr()).toBe('')
 })

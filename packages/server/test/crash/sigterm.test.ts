@@ -22,7 +22,9 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test('SIGTERM under load cuts no request: each that was sent is answered whole, nothing is left half done, and the exit code is 0', { timeout: 120_000 }, async () => {
+test('SIGTERM under load cuts no request: each that was sent is answered whole, nothing is left half done, and the exit code is 0', {
+  timeout: 120_000,
+}, async () => {
   const purchases: Purchase[] = []
   for (let round = 0; round < 3; round++) {
     const service = await deployment.start()
@@ -51,16 +53,20 @@ test('SIGTERM under load cuts no request: each that was sent is answered whole, 
 
 function tally(entries: readonly { readonly outcome: string; readonly error?: string }[]): Record<string, number> {
   const counts: Record<string, number> = {}
-  for (const { outcome, error = '' } of entries) counts[`${outcome} ${error}`.trim()] = (counts[`${outcome} ${error}`.trim()] ?? 0) + 1
+  for (const { outcome, error = '' } of entries)
+    counts[`${outcome} ${error}`.trim()] = (counts[`${outcome} ${error}`.trim()] ?? 0) + 1
   return counts
 }
 
 /** Transactions of the database that nobody ended, and transactions of the chain that a step left between two states. */
 async function countHalfDone(): Promise<bigint> {
-  const row = await database.db.one(z.object({ count: z.bigint() }), sql`
+  const row = await database.db.one(
+    z.object({ count: z.bigint() }),
+    sql`
     select (select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%')
       + (select count(*) from idempotency_keys where state = 'running')
       + (select count(*) from payments where status = 'settling' and chain_transaction_id is not null
-          and chain_transaction_id not in (select id from chain_transactions)) as count`)
+          and chain_transaction_id not in (select id from chain_transactions)) as count`,
+  )
   return row.count
 }

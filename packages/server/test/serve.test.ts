@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type DevChain, startChain } from '@purser/devnet'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../src/platform/db/db.ts'
+import { sign } from './crash/load.ts'
+import { type Env, type Service, serveEnv, type Started, spawnService } from './crash/service.ts'
+import { aDeployment, type Deployment, foundOrganisation, verifyBody } from './crash/stage.ts'
+import { freshDatabase, type TestDatabase } from './database.ts'
+import { type Answer, aPayer, codeOf, request } from './world.ts'
+
+let database: TestDatabase
+let chain: DevChain
+let deployment: Deployment
+const cleanUps: (() => unknown)[] = []
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  chain = await startChain({ network: 'base-sepolia' })
+  deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '1000' } })
+})
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+afterAll(async () => {
+  await chain?.stop()
+  await database?.drop()
+})
+
+test('with nothing set it lists everything that is missing at once, each with how to set it, and exits 2', async () => {
+  const bare = serve({})
+  expect(await bare.ended).toBe(2)
+  expect(bare.stdout()).toBe('')
+  expect(bare.stderr()).toMatch(/^The configuration has 4 faults:\n/)
+  for (const name of ['DATABASE_URL', 'BASE_URL', 'DASHBOARD_URL', 'KEY_ENCRYPTION_KEY_FILE']) {
+    expect(bare.stderr()).toMatch(new RegExp(`^ {2}${name}: is missing\\n {4}(set it to|name a file of) \\S.{20,}$`, 'm'))
+  }
+})
+
+test('every bad value is named with what would be right, none is repeated, and it exits 2', async () => {
+  const secret = 'hunter2hunter2'
+  const bad = {
+    DATABASE_URL: `mysql://purser:${secret}@db/purser`,
+    BASE_URL: 'pay.example.com',
+    KEY_ENCRYPTION_KEY: secret,
+    PORT: '65536',
+    METRICS_PORT: '-1',
+    ENVIRONMENTS: 'test,prod',
+    RPC_URL_BASE: `wss://node/${secret}`,
+    LOG_LEVEL: 'loud',
+    TRUST_PROXY: 'yes',
+    SETTLE_WAIT_MS: '1e3',
+    EIP6492_FACTORIES: '0x12',
+  }
+  const { KEY_ENCRYPTION_KEY: _, ...named } = bad
+  const refused = serve({ ...deployment.env, ...bad }, ['--role', 'boss', '--rolle=api'])
+  expect(await refused.ended).toBe(2)
+  const said = refused.stderr()
+  for (const name of [...Object.keys(named), 'KEY_ENCRYPTION_KEY_FILE', '--role', '--rolle=api']) {
+    expect(said).toMatch(new RegExp(`^ {2}${name}: .+\\n {4}\\S.{10,}$`, 'm'))
+  }
+  expect(said).toContain('The configuration has 13 faults')
+  expect(said).not.toContain(secret)
+})
+
+test('with all set it is ready, serves metrics on a port of their own, and SIGTERM ends it with 0', async () => {
+  const service = await up(deployment.env)
+  expect(await statusOf(service.base, '/readyz')).toBe(200)
+  expect(await statusOf(service.base, '/docs')).toBe(200)
+  expect(await statusOf(service.base, '/metrics')).toBe(404)
+  const metrics = `http://127.0.0.1:${service.metricsPort}`
+  expect(await (await fetch(`${metrics}/metrics`)).text()).toContain('process_cpu_seconds_total')
+  expect(await statusOf(metrics, '/readyz')).toBe(404)
+  expect(await service.end('SIGTERM')).toBe(0)
+  expect(service.stderr()).toBe('')
+})
+
+test('a process with another key-encryption key does not start, says why, and does the first no harm', async () => {
+  const first = await up(deployment.env)
+  const other = randomBytes(32).toString('base64')
+  const second = serve({ ...deployment.env, KEY_ENCRYPTION_KEY: other })
+  expect(await second.ended).toBe(1)
+  expect(second.stderr()).toMatch(/^Purser did not start: the key-encryption key \(fingerprint \S+\) is not the one that this database was sealed with \(\S+\)\n$/)
+  expect(second.stderr()).not.toContain(other)
+  expect((await settled(first)).status).toBe(200)
+  expect(await first.end('SIGTERM')).toBe(0)
+})
+
+test('a key-encryption key file that is not there, or that others may read, stops the start and is named', async () => {
+  const dir = mkdtempSync(path.join(tmpdir(), 'purser-kek-'))
+  cleanUps.push(() => rmSync(dir, { recursive: true }))
+  const file = path.join(dir, 'kek')
+  const env = { ...deployment.env, KEY_ENCRYPTION_KEY: '', KEY_ENCRYPTION_KEY_FILE: file }
+  const without = serve(env)
+  expect([await without.ended, without.stderr()]).toEqual([1, `Purser did not start: there is no key-encryption key at ${file}\n`])
+  writeFileSync(file, Buffer.from(deployment.env.KEY_ENCRYPTION_KEY ?? '', 'base64'))
+  chmodSync(file, 0o644)
+  const open = serve(env)
+  expect([await open.ended, open.stderr()]).toEqual([1, `Purser did not start: ${file} may be read by others; run: chmod 600 ${file}\n`])
+  chmodSync(file, 0o600)
+  expect(await (await up(env)).end('SIGTERM')).toBe(0)
+})
+
+test('a database that does not answer, and a port that is taken, are each said in one sentence without a secret', async () => {
+  const taken = await takePort()
+  const noPort = serve({ ...deployment.env, PORT: String(taken) })
+  expect(await noPort.ended).toBe(1)
+  expect(noPort.stderr()).toMatch(new RegExp(`^Purser did not start: [^\\n]*EADDRINUSE[^\\n]*${taken}[^\\n]*\\n$`))
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const noDatabase = serve({ ...deployment.env, DATABASE_URL: `postgres://purser:hunter2@${host}:1/purser` })
+    expect(await noDatabase.ended).toBe(1)
+    expect(noDatabase.stderr()).toMatch(/^Purser did not start: [^\n]*ECONNREFUSED[^\n]*\n$/)
+    expect(noDatabase.stderr()).not.toContain('hunter2')
+  }
+})
+
+test('the role api answers requests and settles nothing itself; the role work serves no API and settles what waits', async () => {
+  const api = await up(deployment.env, ['--role', 'api'])
+  const waiting = await settled(api)
+  expect([waiting.status, waiting.body]).toEqual([202, { status: 'settling', txHash: null }])
+  expect(await countTransactionsOpen()).toBe(0n)
+
+  // A worker that wanted the API's port could not have it.
+  const work = await up({ ...deployment.env, PORT: String(await takePort()) }, ['--role=work'])
+  expect(new URL(work.base).port).toBe('0')
+  expect(await statusOf(`http://127.0.0.1:${work.metricsPort}`, '/metrics')).toBe(200)
+  await expect.poll(() => countSettling(), { timeout: 20_000 }).toBe(0n)
+  expect((await settled(api)).status).toBe(200)
+  expect(await work.end('SIGTERM')).toBe(0)
+  expect(await api.end('SIGTERM')).toBe(0)
+})
+
+test('the live environment without a node says chain-not-configured and records nothing', async () => {
+  const service = await up(deployment.env)
+  const { liveKey } = deployment
+  const { account, credential } = await aPayer()
+  const wallet = await post(service, liveKey, '/wallet-infra/byo-wallets', { address: account.address, chain: 'base', supportedTokens: ['USDC'] })
+  const asked = { walletId: wallet.body.id, resource: 'https://api.example.com/report', price: '0.01' }
+  const challenge = await post(service, liveKey, '/payments/challenge', asked)
+  const verified = await post(service, liveKey, '/payments/verify', verifyBody(String(wallet.body.id), await credential(challenge)))
+  expect([verified.status, codeOf(verified)]).toEqual([503, 'chain-not-configured'])
+  expect((await request(service.base, { key: liveKey, method: 'GET', path: '/payments/logs' })).list).toEqual([])
+  expect(await service.end('SIGTERM')).toBe(0)
+})
+
+test('the first key of an organisation comes from purser admin and works on a database that nothing had touched', async () => {
+  const fresh = await freshDatabase()
+  cleanUps.push(() => fresh.drop())
+  const { testKey } = await foundOrganisation(fresh.url)
+  const service = await up(serveEnv(fresh.url))
+  expect((await request(service.base, { key: testKey, method: 'GET', path: '/organization' })).status).toBe(200)
+  expect(await service.end('SIGTERM')).toBe(0)
+})
+
+function serve(env: Env, args: readonly string[] = []): Started {
+  const started = spawnService(env, args)
+  cleanUps.push(async () => {
+    started.child.kill('SIGKILL')
+    await started.ended
+  })
+  return started
+}
+
+function up(env: Env, args: readonly string[] = []): Promise<Service> {
+  return serve(env, args).up()
+}
+
+async function statusOf(base: string, page: string): Promise<number> {
+  return (await fetch(base + page)).status
+}
+
+function post({ base }: Service, key: string, path: string, body: unknown): Promise<Answer> {
+  return request(base, { key, method: 'POST', path, body })
+}
+
+/** The answer to settling a payment that was just verified. */
+async function settled(service: Service): Promise<Answer> {
+  const { credential } = await sign(deployment, 0)
+  const { body } = await post(service, deployment.testKey, '/payments/verify', verifyBody(deployment.wallet.id, credential))
+  return post(service, deployment.testKey, '/payments/settle', { paymentId: body.paymentId, settlementToken: body.settlementToken })
+}
+
+const Count = z.object({ count: z.bigint() })
+
+async function countSettling(): Promise<bigint> {
+  return (await database.db.one(Count, sql`select count(*) as count from payments where status = 'settling'`)).count
+}
+
+async function countTransactionsOpen(): Promise<bigint> {
+  return (await database.db.one(Count, sql`select count(*) as count from chain_transactions where status <> 'final'`)).count
+}
+
+/** Listens on a port of all addresses until the test is over. */
+async function takePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanUps.push(() => new Promise((resolve) => server.close(resolve)))
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
