@@ -180,7 +180,10 @@ function readKeyEncryption(env: Env, faults: ConfigFault[]): Config['keyEncrypti
   if (base64 !== undefined && base64 !== '' && Buffer.from(base64, 'base64').length === 32) return { base64 }
   faults.push({
     name: 'KEY_ENCRYPTION_KEY_FILE',
-    fault: base64 === undefined || base64 === '' ? 'is missing' : 'is missing, and KEY_ENCRYPTION_KEY is not 32 bytes of base64',
+    fault:
+      base64 === undefined || base64 === ''
+        ? 'is missing'
+        : 'is missing, and KEY_ENCRYPTION_KEY is not 32 bytes of base64',
     how: 'name a file of 32 random bytes, mode 0600 (head -c 32 /dev/urandom > kek; chmod 600 kek), or set KEY_ENCRYPTION_KEY to their base64; keep a copy, since without it no key opens again',
   })
   return { base64: '' }

@@ -8,8 +8,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../src/platform/db/db.ts'
 import { sign } from './crash/load.ts'
-import { type Env, type Service, serveEnv, type Started, spawnService } from './crash/service.ts'
-import { aDeployment, type Deployment, foundOrganisation, verifyBody } from './crash/stage.ts'
+import { type Env, type Service, type Started, spawnService } from './crash/service.ts'
+import { aDeployment, type Deployment, verifyBody } from './crash/stage.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type Answer, aPayer, codeOf, request } from './world.ts'
 
@@ -37,7 +37,9 @@ test('with nothing set it lists everything that is missing at once, each with ho
   expect(bare.stdout()).toBe('')
   expect(bare.stderr()).toMatch(/^The configuration has 4 faults:\n/)
   for (const name of ['DATABASE_URL', 'BASE_URL', 'DASHBOARD_URL', 'KEY_ENCRYPTION_KEY_FILE']) {
-    expect(bare.stderr()).toMatch(new RegExp(`^ {2}${name}: is missing\\n {4}(set it to|name a file of) \\S.{20,}$`, 'm'))
+    expect(bare.stderr()).toMatch(
+      new RegExp(`^ {2}${name}: is missing\\n {4}(set it to|name a file of) \\S.{20,}$`, 'm'),
+    )
   }
 })
 
@@ -84,7 +86,9 @@ test('a process with another key-encryption key does not start, says why, and do
   const other = randomBytes(32).toString('base64')
   const second = serve({ ...deployment.env, KEY_ENCRYPTION_KEY: other })
   expect(await second.ended).toBe(1)
-  expect(second.stderr()).toMatch(/^Purser did not start: the key-encryption key \(fingerprint \S+\) is not the one that this database was sealed with \(\S+\)\n$/)
+  expect(second.stderr()).toMatch(
+    /^Purser did not start: the key-encryption key \(fingerprint \S+\) is not the one that this database was sealed with \(\S+\)\n$/,
+  )
   expect(second.stderr()).not.toContain(other)
   expect((await settled(first)).status).toBe(200)
   expect(await first.end('SIGTERM')).toBe(0)
@@ -96,11 +100,17 @@ test('a key-encryption key file that is not there, or that others may read, stop
   const file = path.join(dir, 'kek')
   const env = { ...deployment.env, KEY_ENCRYPTION_KEY: '', KEY_ENCRYPTION_KEY_FILE: file }
   const without = serve(env)
-  expect([await without.ended, without.stderr()]).toEqual([1, `Purser did not start: there is no key-encryption key at ${file}\n`])
+  expect([await without.ended, without.stderr()]).toEqual([
+    1,
+    `Purser did not start: there is no key-encryption key at ${file}\n`,
+  ])
   writeFileSync(file, Buffer.from(deployment.env.KEY_ENCRYPTION_KEY ?? '', 'base64'))
   chmodSync(file, 0o644)
   const open = serve(env)
-  expect([await open.ended, open.stderr()]).toEqual([1, `Purser did not start: ${file} may be read by others; run: chmod 600 ${file}\n`])
+  expect([await open.ended, open.stderr()]).toEqual([
+    1,
+    `Purser did not start: ${file} may be read by others; run: chmod 600 ${file}\n`,
+  ])
   chmodSync(file, 0o600)
   expect(await (await up(env)).end('SIGTERM')).toBe(0)
 })
@@ -138,21 +148,21 @@ test('the live environment without a node says chain-not-configured and records 
   const service = await up(deployment.env)
   const { liveKey } = deployment
   const { account, credential } = await aPayer()
-  const wallet = await post(service, liveKey, '/wallet-infra/byo-wallets', { address: account.address, chain: 'base', supportedTokens: ['USDC'] })
+  const wallet = await post(service, liveKey, '/wallet-infra/byo-wallets', {
+    address: account.address,
+    chain: 'base',
+    supportedTokens: ['USDC'],
+  })
   const asked = { walletId: wallet.body.id, resource: 'https://api.example.com/report', price: '0.01' }
   const challenge = await post(service, liveKey, '/payments/challenge', asked)
-  const verified = await post(service, liveKey, '/payments/verify', verifyBody(String(wallet.body.id), await credential(challenge)))
+  const verified = await post(
+    service,
+    liveKey,
+    '/payments/verify',
+    verifyBody(String(wallet.body.id), await credential(challenge)),
+  )
   expect([verified.status, codeOf(verified)]).toEqual([503, 'chain-not-configured'])
   expect((await request(service.base, { key: liveKey, method: 'GET', path: '/payments/logs' })).list).toEqual([])
-  expect(await service.end('SIGTERM')).toBe(0)
-})
-
-test('the first key of an organisation comes from purser admin and works on a database that nothing had touched', async () => {
-  const fresh = await freshDatabase()
-  cleanUps.push(() => fresh.drop())
-  const { testKey } = await foundOrganisation(fresh.url)
-  const service = await up(serveEnv(fresh.url))
-  expect((await request(service.base, { key: testKey, method: 'GET', path: '/organization' })).status).toBe(200)
   expect(await service.end('SIGTERM')).toBe(0)
 })
 
@@ -180,8 +190,16 @@ function post({ base }: Service, key: string, path: string, body: unknown): Prom
 /** The answer to settling a payment that was just verified. */
 async function settled(service: Service): Promise<Answer> {
   const { credential } = await sign(deployment, 0)
-  const { body } = await post(service, deployment.testKey, '/payments/verify', verifyBody(deployment.wallet.id, credential))
-  return post(service, deployment.testKey, '/payments/settle', { paymentId: body.paymentId, settlementToken: body.settlementToken })
+  const { body } = await post(
+    service,
+    deployment.testKey,
+    '/payments/verify',
+    verifyBody(deployment.wallet.id, credential),
+  )
+  return post(service, deployment.testKey, '/payments/settle', {
+    paymentId: body.paymentId,
+    settlementToken: body.settlementToken,
+  })
 }
 
 const Count = z.object({ count: z.bigint() })
@@ -191,7 +209,8 @@ async function countSettling(): Promise<bigint> {
 }
 
 async function countTransactionsOpen(): Promise<bigint> {
-  return (await database.db.one(Count, sql`select count(*) as count from chain_transactions where status <> 'final'`)).count
+  return (await database.db.one(Count, sql`select count(*) as count from chain_transactions where status <> 'final'`))
+    .count
 }
 
 /** Listens on a port of all addresses until the test is over. */

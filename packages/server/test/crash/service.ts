@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
@@ -25,6 +25,7 @@ const script = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const gate = path.join(import.meta.dirname, 'gate.ts')
 /** Spares the many starts of a crash test the compiling; a directory of this test process alone. */
 const compileCache = mkdtempSync(path.join(tmpdir(), 'purser-compiled-'))
+process.once('exit', () => rmSync(compileCache, { recursive: true, force: true }))
 
 /** What an operator must set, and limits that do not meddle with the load of a test. */
 export function serveEnv(databaseUrl: string, own: Env = {}): Env {
