@@ -6,6 +6,7 @@ import { type Deployment, verifyBody } from './stage.ts'
 /** One request over the wire, and how far it came. */
 export interface Exchange {
   readonly step: 'verify' | 'settle'
+  readonly purchase: Purchase
   /** The whole request had left this process before the service was told to stop. */
   sentBeforeSignal: boolean
   outcome: 'under-way' | 'answered' | 'cut' | 'refused'
@@ -32,7 +33,7 @@ export function startClients(deployment: Deployment, base: string, clients: numb
   const purchases: Purchase[] = []
   let signalled = false
   const exchange = async (agent: Agent | false, step: Exchange['step'], purchase: Purchase, body: unknown) => {
-    const entry: Exchange = { step, sentBeforeSignal: false, outcome: 'under-way' }
+    const entry: Exchange = { step, purchase, sentBeforeSignal: false, outcome: 'under-way' }
     exchanges.push(entry)
     const headers = {
       authorization: `Bearer ${deployment.testKey}`,

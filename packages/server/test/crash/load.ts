@@ -26,7 +26,8 @@ export interface Load {
   /** Answers that no buyer should get, whatever dies. */
   readonly faults: readonly string[]
   acknowledged(): number
-  inFlight(): number
+  /** How many answers were 503 so far. */
+  unavailable(): number
   /** Each buyer ends the purchase that is under way. */
   stop(): Promise<void>
 }
@@ -48,7 +49,7 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
   const faults: string[] = []
   let stopping = false
   let acknowledged = 0
-  let inFlight = 0
+  let unavailable = 0
 
   const send = async (
     step: 'verify' | 'settle',
@@ -56,7 +57,6 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
     headers: Record<string, string>,
   ): Promise<Answer | 'lost'> => {
     const base = await where()
-    inFlight += 1
     try {
       const answer = await request(base, {
         key: deployment.testKey,
@@ -67,12 +67,11 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
       })
       count(counts, `${step} ${answer.status}${answer.status < 300 ? '' : ` ${codeOf(answer)}`}`)
       if (answer.status < 300) acknowledged += 1
+      if (answer.status === 503) unavailable += 1
       return answer
     } catch {
       count(counts, `${step} lost`)
       return 'lost'
-    } finally {
-      inFlight -= 1
     }
   }
   /** Sends until the answer is one to keep. A key whose first request died half-way is given up: the step itself is safe to repeat. */
@@ -130,7 +129,7 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
     counts,
     faults,
     acknowledged: () => acknowledged,
-    inFlight: () => inFlight,
+    unavailable: () => unavailable,
     async stop() {
       stopping = true
       await failed

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { countSettling, expectBooksToAgree } from './books.ts'
-import { startClients } from './exchanges.ts'
+import { type Exchange, startClients } from './exchanges.ts'
 import type { Purchase } from './load.ts'
 import { aDeployment, type Deployment } from './stage.ts'
 
@@ -42,6 +42,9 @@ test('SIGTERM under load cuts no request: each that was sent is answered whole, 
     expect(sent.filter(({ outcome }) => outcome !== 'answered')).toEqual([])
     expect(sent.filter(({ status = 0 }) => status !== 200 && status !== 202)).toEqual([])
     expect([ended, service.stderr()]).toEqual([0, ''])
+    expect(await countActedUpon(late.filter(({ outcome }) => outcome === 'cut')), 'a request was taken and cut').toBe(
+      0n,
+    )
     expect(await countHalfDone()).toBe(0n)
   }
   const service = await deployment.start()
@@ -67,6 +70,20 @@ async function countHalfDone(): Promise<bigint> {
       + (select count(*) from idempotency_keys where state = 'running')
       + (select count(*) from payments where status = 'settling' and chain_transaction_id is not null
           and chain_transaction_id not in (select id from chain_transactions)) as count`,
+  )
+  return row.count
+}
+
+/** How many of these requests the service has acted upon: a payment recorded, or asked to settle. */
+async function countActedUpon(exchanges: readonly Exchange[]): Promise<bigint> {
+  const noncesOf = (step: Exchange['step']) =>
+    exchanges.filter((entry) => entry.step === step).map(({ purchase }) => purchase.nonce)
+  const row = await database.db.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select count(*) as count from payments
+    where settlement ->> 'nonce' = any(${noncesOf('verify')}::text[])
+      or (settlement ->> 'nonce' = any(${noncesOf('settle')}::text[]) and status <> 'verified')`,
   )
   return row.count
 }
