@@ -100,4 +100,5 @@ export function operation<
   return spec as unknown as Operation
 }
 
+// biome-ignore lint/suspicious/noConfusingVoidType: an operation without an output has a `run` that returns nothing
 type AnswerOf<O, L> = Reply | (L extends true ? Page<Answer<O>> : O extends undefined ? void : Answer<O>)
