@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../src/platform/db/db.ts'
 import { sign } from './crash/load.ts'
-import { type Env, type Service, type Started, spawnService } from './crash/service.ts'
+import { type Env, endEveryService, type Service, spawnService } from './crash/service.ts'
 import { aDeployment, type Deployment, verifyBody } from './crash/stage.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type Answer, aPayer, codeOf, request } from './world.ts'
@@ -27,12 +27,13 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 afterAll(async () => {
+  await endEveryService()
   await chain?.stop()
   await database?.drop()
 })
 
 test('with nothing set it lists everything that is missing at once, each with how to set it, and exits 2', async () => {
-  const bare = serve({})
+  const bare = spawnService({})
   expect(await bare.ended).toBe(2)
   expect(bare.stdout()).toBe('')
   expect(bare.stderr()).toMatch(/^The configuration has 4 faults:\n/)
@@ -59,7 +60,7 @@ test('every bad value is named with what would be right, none is repeated, and i
     EIP6492_FACTORIES: '0x12',
   }
   const { KEY_ENCRYPTION_KEY: _, ...named } = bad
-  const refused = serve({ ...deployment.env, ...bad }, ['--role', 'boss', '--rolle=api'])
+  const refused = spawnService({ ...deployment.env, ...bad }, ['--role', 'boss', '--rolle=api'])
   expect(await refused.ended).toBe(2)
   const said = refused.stderr()
   for (const name of [...Object.keys(named), 'KEY_ENCRYPTION_KEY_FILE', '--role', '--rolle=api']) {
@@ -84,7 +85,7 @@ test('with all set it is ready, serves metrics on a port of their own, and SIGTE
 test('a process with another key-encryption key does not start, says why, and does the first no harm', async () => {
   const first = await up(deployment.env)
   const other = randomBytes(32).toString('base64')
-  const second = serve({ ...deployment.env, KEY_ENCRYPTION_KEY: other })
+  const second = spawnService({ ...deployment.env, KEY_ENCRYPTION_KEY: other })
   expect(await second.ended).toBe(1)
   expect(second.stderr()).toMatch(
     /^Purser did not start: the key-encryption key \(fingerprint \S+\) is not the one that this database was sealed with \(\S+\)\n$/,
@@ -99,14 +100,14 @@ test('a key-encryption key file that is not there, or that others may read, stop
   cleanUps.push(() => rmSync(dir, { recursive: true }))
   const file = path.join(dir, 'kek')
   const env = { ...deployment.env, KEY_ENCRYPTION_KEY: '', KEY_ENCRYPTION_KEY_FILE: file }
-  const without = serve(env)
+  const without = spawnService(env)
   expect([await without.ended, without.stderr()]).toEqual([
     1,
     `Purser did not start: there is no key-encryption key at ${file}\n`,
   ])
   writeFileSync(file, Buffer.from(deployment.env.KEY_ENCRYPTION_KEY ?? '', 'base64'))
   chmodSync(file, 0o644)
-  const open = serve(env)
+  const open = spawnService(env)
   expect([await open.ended, open.stderr()]).toEqual([
     1,
     `Purser did not start: ${file} may be read by others; run: chmod 600 ${file}\n`,
@@ -117,11 +118,11 @@ test('a key-encryption key file that is not there, or that others may read, stop
 
 test('a database that does not answer, and a port that is taken, are each said in one sentence without a secret', async () => {
   const taken = await takePort()
-  const noPort = serve({ ...deployment.env, PORT: String(taken) })
+  const noPort = spawnService({ ...deployment.env, PORT: String(taken) })
   expect(await noPort.ended).toBe(1)
   expect(noPort.stderr()).toMatch(new RegExp(`^Purser did not start: [^\\n]*EADDRINUSE[^\\n]*${taken}[^\\n]*\\n$`))
   for (const host of ['127.0.0.1', 'localhost']) {
-    const noDatabase = serve({ ...deployment.env, DATABASE_URL: `postgres://purser:hunter2@${host}:1/purser` })
+    const noDatabase = spawnService({ ...deployment.env, DATABASE_URL: `postgres://purser:hunter2@${host}:1/purser` })
     expect(await noDatabase.ended).toBe(1)
     expect(noDatabase.stderr()).toMatch(/^Purser did not start: [^\n]*ECONNREFUSED[^\n]*\n$/)
     expect(noDatabase.stderr()).not.toContain('hunter2')
@@ -166,17 +167,8 @@ test('the live environment without a node says chain-not-configured and records 
   expect(await service.end('SIGTERM')).toBe(0)
 })
 
-function serve(env: Env, args: readonly string[] = []): Started {
-  const started = spawnService(env, args)
-  cleanUps.push(async () => {
-    started.child.kill('SIGKILL')
-    await started.ended
-  })
-  return started
-}
-
 function up(env: Env, args: readonly string[] = []): Promise<Service> {
-  return serve(env, args).up()
+  return spawnService(env, args).up()
 }
 
 async function statusOf(base: string, page: string): Promise<number> {

@@ -5,7 +5,7 @@ import { isDatabaseGone, sql } from '../../src/platform/db/db.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { type Answer, request } from '../world.ts'
 import { sign } from './load.ts'
-import type { Service } from './service.ts'
+import { endEveryService, type Service } from './service.ts'
 import { aDeployment, type Deployment, verifyBody } from './stage.ts'
 
 let database: TestDatabase
@@ -18,6 +18,7 @@ beforeAll(async () => {
   deployment = await aDeployment({ databaseUrl: database.url, chain })
 })
 afterAll(async () => {
+  await endEveryService()
   await chain?.stop()
   await database?.drop()
 })

@@ -10,8 +10,6 @@ export interface Keeper {
   start(): Promise<Service>
   /** Ends the living one; buyers wait from now on, and their requests under way meet what they meet. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | string>
-  /** Leaves nothing running. */
-  close(): Promise<void>
 }
 
 /** Keeps the next service ready while one lives. */
@@ -37,10 +35,6 @@ export function keepService({ prepare }: Pick<Deployment, 'prepare'>): Keeper {
       living = undefined
       up = Promise.withResolvers()
       return dying.end(signal)
-    },
-    async close() {
-      next.child.kill('SIGKILL')
-      await Promise.all([next.ended, living?.end('SIGKILL')])
     },
   }
 }

@@ -7,6 +7,7 @@ import { request } from '../world.ts'
 import { countSettling, countTransactions, expectBooksToAgree } from './books.ts'
 import { type Keeper, keepService } from './keeper.ts'
 import { type Load, startLoad } from './load.ts'
+import { endEveryService } from './service.ts'
 import { aDeployment, type Deployment, verifyBody } from './stage.ts'
 
 const seed = Number(process.env.CRASH_SEED ?? randomInt(2 ** 31))
@@ -29,7 +30,7 @@ beforeAll(async () => {
   keeper = keepService(deployment)
 })
 afterAll(async () => {
-  await keeper?.close()
+  await endEveryService()
   await chain?.stop()
   await database?.drop()
 })

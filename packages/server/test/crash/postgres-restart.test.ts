@@ -7,7 +7,7 @@ import { type Db, openDb } from '../../src/platform/db/db.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { countSettling, expectBooksToAgree } from './books.ts'
 import { startLoad } from './load.ts'
-import type { Service } from './service.ts'
+import { endEveryService, type Service } from './service.ts'
 import { aDeployment, type Deployment } from './stage.ts'
 
 let place: string
@@ -22,10 +22,11 @@ beforeAll(async () => {
   await startDatabase()
   databaseUrl = `postgres://purser@/purser?host=${encodeURIComponent(path.join(place, 'socket'))}&port=5432`
   chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.5 })
-  deployment = await aDeployment({ databaseUrl, chain, env: { SETTLE_WAIT_MS: '1000' } })
+  deployment = await aDeployment({ databaseUrl, chain, env: { SETTLE_WAIT_MS: '300' } })
   db = openDb({ url: databaseUrl, connectionsMax: 4, log: createLog({ level: 'silent' }) })
 })
 afterAll(async () => {
+  await endEveryService()
   await db?.close()
   await chain?.stop()
   await postgres?.stop()
@@ -36,7 +37,7 @@ test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is los
   timeout: 120_000,
 }, async () => {
   const service = await deployment.start()
-  const load = startLoad({ deployment, where: async () => service.base, buyers: 16 })
+  const load = startLoad({ deployment, where: async () => service.base, buyers: 24 })
   const served = (more: number) => {
     const enough = load.acknowledged() + more
     return expect.poll(() => load.acknowledged(), { timeout: 30_000, interval: 10 }).toBeGreaterThanOrEqual(enough)

@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
 
@@ -23,9 +21,8 @@ export interface Service {
 
 const script = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const gate = path.join(import.meta.dirname, 'gate.ts')
-/** Spares the many starts of a crash test the compiling; a directory of this test process alone. */
-const compileCache = mkdtempSync(path.join(tmpdir(), 'purser-compiled-'))
-process.once('exit', () => rmSync(compileCache, { recursive: true, force: true }))
+/** Spares the many starts of a crash test the compiling, in this run and the next. */
+const compileCache = path.join(import.meta.dirname, '..', '..', '..', '..', 'node_modules', '.cache', 'purser-compiled')
 
 /** What an operator must set, and limits that do not meddle with the load of a test. */
 export function serveEnv(databaseUrl: string, own: Env = {}): Env {
@@ -43,6 +40,15 @@ export function serveEnv(databaseUrl: string, own: Env = {}): Env {
     ADDRESS_RATE_LIMIT_BURST: '1000000',
     ...own,
   }
+}
+
+const living = new Set<ChildProcess>()
+
+/** Leaves nothing running, whatever a test that failed had started. */
+export async function endEveryService(): Promise<void> {
+  const ends = [...living].map((child) => new Promise((resolve) => child.once('close', resolve)))
+  for (const child of living) child.kill('SIGKILL')
+  await Promise.all(ends)
 }
 
 export interface Started {
@@ -73,8 +79,7 @@ function run(env: Env, args: readonly string[], stdio: ('ignore' | 'pipe' | 'ipc
 }
 
 function follow(child: ChildProcess): Started {
-  const killWithUs = (): boolean => child.kill('SIGKILL')
-  process.once('exit', killWithUs)
+  living.add(child)
   const said = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
@@ -83,7 +88,7 @@ function follow(child: ChildProcess): Started {
   }
   const ended = new Promise<number | string>((resolve) => {
     child.once('close', (code, signal) => {
-      process.off('exit', killWithUs)
+      living.delete(child)
       resolve(code ?? signal ?? 'unknown')
     })
   })

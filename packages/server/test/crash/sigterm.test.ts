@@ -6,6 +6,7 @@ import { freshDatabase, type TestDatabase } from '../database.ts'
 import { countSettling, expectBooksToAgree } from './books.ts'
 import { type Exchange, startClients } from './exchanges.ts'
 import type { Purchase } from './load.ts'
+import { endEveryService } from './service.ts'
 import { aDeployment, type Deployment } from './stage.ts'
 
 let database: TestDatabase
@@ -18,6 +19,7 @@ beforeAll(async () => {
   deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '4000' } })
 })
 afterAll(async () => {
+  await endEveryService()
   await chain?.stop()
   await database?.drop()
 })
