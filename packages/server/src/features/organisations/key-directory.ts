@@ -20,7 +20,7 @@ type DirectoryDeps = Pick<Deps, 'db' | 'clock'> & { readonly log?: Log }
  */
 export function createKeyDirectory(deps: DirectoryDeps): KeyDirectory {
   const uses = createUses(deps)
-  const find = gather<Uint8Array, Identity | undefined>({ itemsMax: 256, roundsMax: 2 }, async (hashes) => {
+  const find = gather<Uint8Array, Identity | undefined>({ itemsMax: 256, roundsMax: 1 }, async (hashes) => {
     const names = hashes.map((hash) => Buffer.from(hash).toString('hex'))
     const distinct = new Map(names.map((name, index) => [name, hashes[index] ?? new Uint8Array()]))
     const found = new Map<string, Identity>()

@@ -22,26 +22,28 @@ export interface RecordLimits {
   readonly gasPerDayMax: bigint
 }
 
+/** Tenants whose rounds a process keeps apart; beyond it the map begins anew, which costs a round its company and nothing else. */
+const recordersMax = 10_000
+
 /**
- * Records verified payments, those of concurrent requests together: one transaction for a round of one tenant holds the
+ * Records verified payments, those of concurrent requests together, one round of a tenant at a time since they share its count: one transaction for a round of one tenant holds the
  * rows, their events, the month's count, the gas budget and the callers' idempotency keys. A credential that was there
  * already is refused as a duplicate by the unique claim, whoever sent it first.
  */
 export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
-  const record = gather<Candidate, Recorded | Error>({ itemsMax: 128, roundsMax: 2 }, async (candidates) => {
-    const outcomes = new Map<Candidate, Recorded | Error>()
-    const byTenant = Map.groupBy(candidates, ({ ctx }) => `${ctx.tenant.organisationId}/${ctx.tenant.environment}`)
-    await Promise.all(
-      [...byTenant.values()].map(async (group) => {
-        const recorded = await recordOrFail(deps.db, group, limits)
-        for (const [index, candidate] of group.entries()) outcomes.set(candidate, recorded[index] ?? 'duplicate')
-      }),
+  const recorders = new Map<string, (candidate: Candidate) => Promise<Recorded | Error>>()
+  const recorderOf = ({ tenant }: Ctx) => {
+    const key = `${tenant.organisationId}/${tenant.environment}`
+    const known = recorders.get(key)
+    if (known !== undefined) return known
+    if (recorders.size >= recordersMax) recorders.clear()
+    const made = gather<Candidate, Recorded | Error>({ itemsMax: 128, roundsMax: 1 }, (candidates) =>
+      recordOrFail(deps.db, candidates, limits),
     )
-    return candidates.map(
-      (candidate) => outcomes.get(candidate) ?? new Error('a payment was neither recorded nor refused'),
-    )
-  })
-  return async (candidate) => refuse(candidate, await record(candidate))
+    recorders.set(key, made)
+    return made
+  }
+  return async (candidate) => refuse(candidate, await recorderOf(candidate.ctx)(candidate))
 }
 
 /** A row that the database will not take fails by itself: its neighbours are recorded one by one. */
@@ -80,29 +82,27 @@ export async function limitReached(ctx: Ctx): Promise<Error> {
 async function recordTenant(db: Db, group: readonly Candidate[], limits: RecordLimits): Promise<Recorded[]> {
   const organisationId = group[0]?.ctx.tenant.organisationId
   if (organisationId === undefined) return []
-  const plan = await planOf(db, organisationId)
+  const [plan, gasLeft] = await Promise.all([planOf(db, organisationId), gasLeftNow(db, group, limits)])
   if (plan.paymentsPerMonth !== unlimited) return db.tx((tx) => recordGroup(tx, group, limits))
   const keyed = group.some(({ ctx }) => ctx.idempotency !== undefined)
-  return keyed ? db.tx((tx) => recordUnlimited(tx, group, limits)) : recordUnlimited(db, group, limits)
+  return keyed ? db.tx((tx) => recordUnlimited(tx, group, gasLeft)) : recordUnlimited(db, group, gasLeft)
 }
 
 /**
  * Rows, events, count and gas in one statement. The gas budget is read without holding it: rounds of several processes at
  * the same instant may go over it together, by no more than what they carry.
  */
-async function recordUnlimited(db: Db | Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Recorded[]> {
+async function recordUnlimited(
+  db: Db | Tx,
+  group: readonly Candidate[],
+  gasLeft: Map<string, bigint>,
+): Promise<Recorded[]> {
   const first = group[0]
   if (first === undefined) return []
   const { ctx } = first
   const now = ctx.clock.now()
   const day = dayOf(now)
-  const reserved = group.some(({ payment }) => payment.settlement !== null)
-    ? await listGasReserved(db, ctx.tenant, day)
-    : new Map<string, bigint>()
-  const left = new Map(
-    group.map(({ payment: { network } }) => [network, limits.gasPerDayMax - (reserved.get(network) ?? 0n)]),
-  )
-  const admitted = admitEach(group, { room: Number.POSITIVE_INFINITY, taken: new Set(), gasLeft: left })
+  const admitted = admitEach(group, { room: Number.POSITIVE_INFINITY, taken: new Set(), gasLeft })
   const receipts = group
     .filter((_, index) => admitted[index] === 'recorded')
     .map(({ payment }) => ({
@@ -115,6 +115,15 @@ async function recordUnlimited(db: Db | Tx, group: readonly Candidate[], limits:
   const made = receipts.length === 0 ? new Set<string>() : await insertReceipts(db, ctx.tenant, receipts, count)
   if (db.kind === 'tx') await commitKeys(db, group, made)
   return verdicts(group, admitted, made)
+}
+
+/** What is left of the day's gas on each network of the group, without holding it. */
+async function gasLeftNow(db: Db, group: readonly Candidate[], limits: RecordLimits): Promise<Map<string, bigint>> {
+  const ctx = group.find(({ payment }) => payment.settlement !== null)?.ctx
+  const reserved = ctx === undefined ? undefined : await listGasReserved(db, ctx.tenant, dayOf(ctx.clock.now()))
+  return new Map(
+    group.map(({ payment: { network } }) => [network, limits.gasPerDayMax - (reserved?.get(network) ?? 0n)]),
+  )
 }
 
 async function commitKeys(tx: Tx, group: readonly Candidate[], made: ReadonlySet<string>): Promise<void> {

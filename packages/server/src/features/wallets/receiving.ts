@@ -28,7 +28,7 @@ export interface WalletDirectory {
 /** Looks wallets up for payments, those of concurrent requests in one statement; nothing is remembered in between. */
 export function createWalletDirectory(deps: Pick<Deps, 'db'>): WalletDirectory {
   const find = gather<WalletQuestion, ReceivingWallet | undefined>(
-    { itemsMax: 256, roundsMax: 2 },
+    { itemsMax: 256, roundsMax: 1 },
     async (questions) => {
       const rows = await listAskedWallets(deps.db, questions)
       const found = new Map(rows.map((row) => [nameOf({ tenant: row, walletId: row.id }), receiving(row)]))
