@@ -104,7 +104,7 @@ export function supportedResponse(networks: readonly Network[], signers: readonl
 
 /**
  * What requirements that somebody else wrote ask for, in our terms, or the reason why it cannot be served here. Of the tokens,
- * only those of the registry are known: any other contract could answer what it likes.
+ * only those of the registry are known, since a contract of somebody else could answer what it likes.
  */
 export function expectedOf(requirements: PaymentRequirementsV1 | PaymentRequirementsV2): Expected | Reason {
   if (requirements.scheme !== 'exact') return 'invalid_exact_evm_scheme'

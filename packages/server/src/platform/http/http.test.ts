@@ -238,8 +238,6 @@ test('a list carries a Link to the next page while more remain', async () => {
   const answer = await fetch(`${base}/toys?limit=1`, { headers: { authorization: `Bearer ${otherKey}` } })
   const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
   expect(next).toMatch(/^\/toys\?limit=1&cursor=/)
-  const bad = await fetch(`${base}/toys?cursor=bm9uc2Vuc2U`, { headers: { authorization: `Bearer ${otherKey}` } })
-  expect(bad.status).toBe(200)
 })
 
 test('a key over its rate is 429 with Retry-After, and others are not touched', async () => {
