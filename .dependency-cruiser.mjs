@@ -42,13 +42,23 @@ export default {
       to: { pathNot: ['^packages/protocol/src/', 'node_modules/@noble/hashes'] },
     },
     {
-      name: 'sdk-has-no-dependency-at-run-time',
+      name: 'sdk-needs-the-protocol-alone-at-run-time',
       severity: 'error',
       from: { path: '^packages/sdk/src/', pathNot: '\\.test\\.ts$' },
       to: {
-        pathNot: ['^packages/sdk/src/', 'node_modules/(@types/)?express', 'node_modules/hono'],
+        pathNot: [
+          '^packages/(sdk|protocol)/src/',
+          'node_modules/(@types/)?express',
+          'node_modules/(hono|fastify|next)/',
+        ],
         dependencyTypesNot: ['type-only'],
       },
+    },
+    {
+      name: 'the-plain-client-imports-nothing',
+      severity: 'error',
+      from: { path: '^packages/sdk/src/', pathNot: ['^packages/sdk/src/(middleware|pay)/', '\\.test\\.ts$'] },
+      to: { path: '^packages/protocol/' },
     },
     {
       name: 'surfaces-meet-the-server-over-http',
