@@ -61,18 +61,20 @@ export async function insertReceipts(
     sql`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as row (id text, "logId" text, "walletId" text, "apiKeyId" text,
-        protocol text, "protocolVersion" smallint, "claimKey" text, chain text, network text, token text, asset text, decimals smallint,
-        "rawAmount" numeric, payer text, "payTo" text, settlement jsonb, "validBefore" timestamptz, resource text, route text, method text,
-        description text, status text, "settledAt" timestamptz, "createdAt" timestamptz, "eventId" text, "eventPayload" jsonb, gas numeric)
+        protocol text, "protocolVersion" smallint, "claimKey" text, door text, scheme text, "challengeId" text, "paymentIdentifier" text,
+        "paymentFingerprint" text, chain text, network text, token text, asset text, decimals smallint, "rawAmount" numeric, payer text,
+        "payTo" text, settlement jsonb, "validBefore" timestamptz, resource text, route text, method text, description text, status text,
+        "txHash" text, "settlingAt" timestamptz, "settledAt" timestamptz, "createdAt" timestamptz, "eventId" text, "eventPayload" jsonb, gas numeric)
     ), made as (
-      insert into payments (id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key, chain,
-        network, token, asset, decimals, raw_amount, payer, pay_to, settlement, valid_before, resource, route, method, description, status,
-        settled_at, created_at)
-      select id, "logId", ${organisationId}, ${environment}, "walletId", "apiKeyId", protocol, "protocolVersion", "claimKey", chain, network,
-        token, asset, decimals, "rawAmount", payer, "payTo", nullif(settlement, 'null'::jsonb), "validBefore", resource, route, method,
-        description, status, "settledAt", "createdAt"
+      insert into payments (id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key,
+        door, scheme, challenge_id, payment_identifier, payment_fingerprint, chain, network, token, asset, decimals, raw_amount, payer, pay_to,
+        settlement, valid_before, resource, route, method, description, status, tx_hash, settling_at, settled_at, created_at)
+      select id, "logId", ${organisationId}, ${environment}, "walletId", "apiKeyId", protocol, "protocolVersion", "claimKey", door, scheme,
+        "challengeId", "paymentIdentifier", "paymentFingerprint", chain, network, token, asset, decimals, "rawAmount", payer, "payTo",
+        nullif(settlement, 'null'::jsonb), "validBefore", resource, route, method, description, status, "txHash", "settlingAt", "settledAt",
+        "createdAt"
       from given order by "claimKey"
-      on conflict (claim_key) do nothing
+      on conflict do nothing
       returning id, network
     ), told as (
       insert into events (id, organisation_id, environment, type, payload, created_at)

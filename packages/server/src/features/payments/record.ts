@@ -246,7 +246,7 @@ function receivedPayload(payment: NewPayment): Record<string, unknown> {
     chain: payment.chain,
     protocol: payment.protocol,
     payer: payment.payer,
-    txHash: null,
+    txHash: payment.status === 'settled' ? payment.txHash : null,
     route: payment.route,
     vaultId: null,
     receivedAt: payment.createdAt.toISOString(),

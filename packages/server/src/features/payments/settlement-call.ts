@@ -10,11 +10,12 @@ import {
   type TransferAuthorization,
 } from '@purser/protocol'
 import type { SettlementRow } from './settlement-store.ts'
-import type { StoredAuthorization } from './store.ts'
+import type { StoredAuthorization, StoredSettlement } from './store.ts'
 
 /** Gas for one authorisation inside a batch; what is not used is not paid. Contract accounts may run code of their own. */
 const gasOfKind = { ecdsa: 100_000n, bytes: 400_000n } as const
 const gasOfDeployment = 1_200_000n
+const gasOfPermit2 = 400_000n
 const gasOfTransaction = 60_000n
 
 export interface SettlementCall {
@@ -36,8 +37,10 @@ export function settlementCall(payments: readonly SettlementRow[]): SettlementCa
   return { to: multicall3Address, data: encodeAggregate3(calls), gasLimit }
 }
 
-/** Gas that one payment adds to a batch at most; the day's budget is charged with it. */
-export function gasOf(settlement: StoredAuthorization): bigint {
+/** Gas that one payment costs the operator at most, beside the transaction that carries it; the day's budget is charged with it. */
+export function gasOf(settlement: StoredSettlement): bigint {
+  if (settlement.kind === 'tempo') return BigInt(settlement.sponsoredGas)
+  if (settlement.kind === 'permit2') return gasOfPermit2
   return gasOfKind[settlement.signature.kind] + (settlement.deployment === null ? 0n : gasOfDeployment)
 }
 

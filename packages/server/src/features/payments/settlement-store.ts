@@ -8,7 +8,7 @@ export const SettlementRow = z.object({
   id: id('pay'),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
-  walletId: z.string(),
+  walletId: z.string().nullable(),
   network: z.string(),
   chain: z.string(),
   token: z.string(),

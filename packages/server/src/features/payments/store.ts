@@ -14,6 +14,7 @@ const StoredSignature = z.discriminatedUnion('kind', [
 
 /** What settlement needs of a signed EIP-3009 authorisation, as stored. Integers are decimal text. */
 export const StoredAuthorization = z.object({
+  kind: z.literal('eip3009').default('eip3009'),
   from: HexText,
   to: HexText,
   value: z.string(),
@@ -25,6 +26,48 @@ export const StoredAuthorization = z.object({
 })
 export type StoredAuthorization = z.output<typeof StoredAuthorization>
 
+/** A signed Permit2 transfer for one of the x402 proxies (x402 schemes exact and upto on EVM), as stored. */
+export const StoredPermit2 = z.object({
+  kind: z.literal('permit2'),
+  scheme: z.enum(['exact', 'upto']),
+  /** The x402 proxy that may spend it. */
+  spender: HexText,
+  owner: HexText,
+  token: HexText,
+  /** The most that may be taken. */
+  permitted: z.string(),
+  /** What is taken; for upto known when settlement is asked for. */
+  charged: z.string(),
+  nonce: z.string(),
+  deadline: z.string(),
+  witness: z.object({ to: HexText, validAfter: z.string(), facilitator: HexText.nullable() }),
+  signature: HexText,
+  /** A signed EIP-2612 permit that lets Permit2 spend (extension eip2612GasSponsoring). */
+  permit2612: z
+    .object({ value: z.string(), deadline: z.string(), v: z.number(), r: HexText, s: HexText })
+    .nullable()
+    .default(null),
+})
+export type StoredPermit2 = z.output<typeof StoredPermit2>
+
+/** A whole transaction that the payer signed, on Tempo, to be broadcast as it is. */
+export const StoredTempoTransaction = z.object({
+  kind: z.literal('tempo'),
+  /** Final bytes, with the sponsor's signature where there is one. */
+  raw: HexText,
+  from: HexText,
+  memo: HexText,
+  /** After this second no block can take it. */
+  validBefore: z.string(),
+  /** Gas that the sponsor may have to pay for; 0 when the payer pays. */
+  sponsoredGas: z.string(),
+})
+export type StoredTempoTransaction = z.output<typeof StoredTempoTransaction>
+
+/** What brings a payment to its chain. */
+export const StoredSettlement = z.union([StoredPermit2, StoredTempoTransaction, StoredAuthorization])
+export type StoredSettlement = z.output<typeof StoredSettlement>
+
 const Amount = z.string().transform((text) => BigInt(text))
 
 export const PaymentRow = z.object({
@@ -32,9 +75,15 @@ export const PaymentRow = z.object({
   logId: id('plog'),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
-  walletId: z.string(),
+  walletId: z.string().nullable(),
   apiKeyId: id('key'),
   protocol: z.enum(['x402', 'mpp']),
+  door: z.enum(['verify', 'facilitator']),
+  scheme: z.string(),
+  challengeId: z.string().nullable(),
+  paymentIdentifier: z.string().nullable(),
+  paymentFingerprint: z.string().nullable(),
+  answeredAt: z.date().nullable(),
   chain: z.string(),
   network: z.string(),
   token: z.string(),
@@ -43,7 +92,7 @@ export const PaymentRow = z.object({
   rawAmount: Amount,
   payer: z.string().nullable(),
   payTo: z.string(),
-  settlement: StoredAuthorization.nullable(),
+  settlement: StoredSettlement.nullable(),
   validBefore: z.date().nullable(),
   resource: z.string().nullable(),
   route: z.string().nullable(),
@@ -61,8 +110,8 @@ export const PaymentRow = z.object({
 })
 export type PaymentRow = z.output<typeof PaymentRow>
 
-const columns = sql`id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, chain, network, token, asset, decimals,
-  raw_amount, payer, pay_to, settlement, valid_before, resource, route, method, description, status, failure_reason, settle_attempt,
+const columns = sql`id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, door, scheme, challenge_id, payment_identifier,
+  payment_fingerprint, answered_at, chain, network, token, asset, decimals, raw_amount, payer, pay_to, settlement, valid_before, resource, route, method, description, status, failure_reason, settle_attempt,
   chain_transaction_id, tx_hash, settled_at, vault_id, session_id, created_at`
 
 const IdRow = z.object({ id: z.string() })
@@ -74,11 +123,17 @@ const CountRow = z.object({ count: z.bigint() })
 export interface NewPayment {
   readonly id: PaymentId
   readonly logId: PaymentLogId
-  readonly walletId: string
+  /** Null for a facilitator's payment to an account that is no wallet here. */
+  readonly walletId: string | null
   readonly apiKeyId: ApiKeyId
   readonly protocol: 'x402' | 'mpp'
   readonly protocolVersion: number | null
   readonly claimKey: string | null
+  readonly door: 'verify' | 'facilitator'
+  readonly scheme: string
+  readonly challengeId: string | null
+  readonly paymentIdentifier: string | null
+  readonly paymentFingerprint: string | null
   readonly chain: string
   readonly network: string
   readonly token: string
@@ -87,13 +142,16 @@ export interface NewPayment {
   readonly rawAmount: bigint
   readonly payer: string | null
   readonly payTo: string
-  readonly settlement: StoredAuthorization | null
+  readonly settlement: StoredSettlement | null
   readonly validBefore: Date | null
   readonly resource: string | null
   readonly route: string | null
   readonly method: string | null
   readonly description: string | null
-  readonly status: 'verified' | 'settled'
+  /** `settling` for a transaction that is broadcast as soon as it is recorded. */
+  readonly status: 'verified' | 'settling' | 'settled'
+  readonly txHash: string | null
+  readonly settlingAt: Date | null
   readonly settledAt: Date | null
   readonly createdAt: Date
 }
@@ -112,18 +170,19 @@ export async function insertPayments(
   const inserted = await tx.many(
     IdRow,
     sql`
-    insert into payments (id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key, chain,
-      network, token, asset, decimals, raw_amount, payer, pay_to, settlement, valid_before, resource, route, method, description, status,
-      settled_at, created_at)
+    insert into payments (id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key,
+      door, scheme, challenge_id, payment_identifier, payment_fingerprint, chain, network, token, asset, decimals, raw_amount, payer, pay_to,
+      settlement, valid_before, resource, route, method, description, status, tx_hash, settling_at, settled_at, created_at)
     select id, "logId", ${tenant.organisationId}, ${tenant.environment}, "walletId", "apiKeyId", protocol, "protocolVersion", "claimKey",
-      chain, network, token, asset, decimals, "rawAmount", payer, "payTo", settlement, "validBefore", resource, route, method, description,
-      status, "settledAt", "createdAt"
+      door, scheme, "challengeId", "paymentIdentifier", "paymentFingerprint", chain, network, token, asset, decimals, "rawAmount", payer, "payTo",
+      nullif(settlement, 'null'::jsonb), "validBefore", resource, route, method, description, status, "txHash", "settlingAt", "settledAt", "createdAt"
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given (id text, "logId" text, "walletId" text, "apiKeyId" text,
-      protocol text, "protocolVersion" smallint, "claimKey" text, chain text, network text, token text, asset text, decimals smallint,
-      "rawAmount" numeric, payer text, "payTo" text, settlement jsonb, "validBefore" timestamptz, resource text, route text, method text,
-      description text, status text, "settledAt" timestamptz, "createdAt" timestamptz)
+      protocol text, "protocolVersion" smallint, "claimKey" text, door text, scheme text, "challengeId" text, "paymentIdentifier" text,
+      "paymentFingerprint" text, chain text, network text, token text, asset text, decimals smallint, "rawAmount" numeric, payer text, "payTo" text,
+      settlement jsonb, "validBefore" timestamptz, resource text, route text, method text, description text, status text, "txHash" text,
+      "settlingAt" timestamptz, "settledAt" timestamptz, "createdAt" timestamptz)
     order by "claimKey"
-    on conflict (claim_key) do nothing
+    on conflict do nothing
     returning id`,
   )
   return new Set(inserted.map((row) => row.id))

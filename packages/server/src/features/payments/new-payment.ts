@@ -1,0 +1,96 @@
+import type { Network, TokenInfo } from '@purser/protocol'
+import { instantOf } from '../../platform/clock.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import { newId } from '../../platform/ids.ts'
+import type { ReceivingWallet } from '../wallets/index.ts'
+import type { GoodVerdict, JudgedCredential } from './credential.ts'
+import type { VerifyRequest } from './schema.ts'
+import type { NewPayment, StoredAuthorization } from './store.ts'
+
+/** One key for every EIP-3009 authorisation, whatever the protocol or the door (decisions.md, section 3). */
+export function claimKeyOf(network: Network, token: TokenInfo, verdict: GoodVerdict): string {
+  return `eip3009:${network.caip2}:${token.address.toLowerCase()}:${verdict.payer.toLowerCase()}:${verdict.authorization.nonce}`
+}
+
+/** The row of a payment by a signed EIP-3009 authorisation, not settled yet. */
+export function newPayment(
+  ctx: Ctx,
+  request: VerifyRequest,
+  wallet: ReceivingWallet,
+  judged: JudgedCredential,
+): NewPayment {
+  const { authorization, signature, deployment, payer } = judged.verdict
+  return {
+    ...commonFields(ctx, request, wallet, judged.token),
+    protocolVersion: judged.payload.x402Version,
+    claimKey: claimKeyOf(wallet.network, judged.token, judged.verdict),
+    scheme: 'exact',
+    rawAmount: authorization.value,
+    payer,
+    settlement: {
+      kind: 'eip3009',
+      from: authorization.from,
+      to: authorization.to,
+      value: authorization.value.toString(),
+      validAfter: authorization.validAfter.toString(),
+      validBefore: authorization.validBefore.toString(),
+      nonce: authorization.nonce,
+      signature: storedSignature(signature),
+      deployment:
+        deployment === undefined ? null : { factory: deployment.factory, calldata: deployment.factoryCalldata },
+    },
+    validBefore: lapseOf(authorization.validBefore),
+    status: 'verified',
+    txHash: null,
+    settlingAt: null,
+    settledAt: null,
+  }
+}
+
+/** The signature's own fields alone, whatever else the verdict carries beside them. */
+export function storedSignature(signature: GoodVerdict['signature']): StoredAuthorization['signature'] {
+  if (signature.kind === 'bytes') return { kind: 'bytes', signature: signature.signature }
+  return { kind: 'ecdsa', v: signature.v, r: signature.r, s: signature.s }
+}
+
+const latestMs = 253_402_300_799_000n
+
+/** When the authorisation ends, capped at the year 9999: payers may sign for ever. */
+export function lapseOf(validBeforeSeconds: bigint): Date {
+  const ms = validBeforeSeconds * 1000n
+  return instantOf(Number(ms < latestMs ? ms : latestMs))
+}
+
+/** What every payment that our own middleware verifies has in common. */
+export function commonFields(ctx: Ctx, request: VerifyRequest, wallet: ReceivingWallet, token: TokenInfo) {
+  if (ctx.actor.kind !== 'api-key') throw new Error('payments are verified for an API key')
+  return {
+    id: newId('pay', ctx),
+    logId: newId('plog', ctx),
+    walletId: wallet.id,
+    apiKeyId: ctx.actor.apiKeyId,
+    door: 'verify',
+    challengeId: null,
+    paymentIdentifier: null,
+    paymentFingerprint: null,
+    protocol: request.protocol,
+    chain: wallet.chain,
+    network: wallet.network.name,
+    token: token.symbol,
+    asset: token.address,
+    decimals: token.decimals,
+    payTo: wallet.address,
+    resource: request.resource ?? null,
+    route: routeOf(request.resource),
+    method: request.method ?? null,
+    description: request.description ?? null,
+    createdAt: ctx.clock.now(),
+  } as const
+}
+
+/** The address of the paid route: origin and path, without the query, which may hold what a caller asked. */
+export function routeOf(resource: string | undefined): string | null {
+  if (resource === undefined) return null
+  const { origin, pathname } = new URL(resource)
+  return `${origin}${pathname}`
+}
