@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import { type Profile, startProfile } from './profile.ts'
 
 /** What a child tells once it serves: text by name. */
@@ -21,6 +22,21 @@ export async function runAsChild(start: () => Promise<{ ready: Ready; stop(): Pr
     }
   })
   tell('ready', ready)
+}
+
+/** Serves on a free port of this machine: what `runAsChild` wants of a child that is one HTTP server. */
+export async function listen(server: Server): Promise<{ ready: Ready; stop(): Promise<void> }> {
+  server.listen(0, '127.0.0.1')
+  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  return {
+    ready: { port: String(address.port) },
+    async stop() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
 }
 
 /** A setting that the parent gave by the environment. */

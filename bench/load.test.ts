@@ -27,6 +27,12 @@ test('an answer is not read before its last byte is there', () => {
   expect(readAnswer(whole)).toEqual({ status: 402, body: 'body', length: whole.length })
 })
 
+test('a chunked answer is not read before its last chunk is there', () => {
+  const whole = Buffer.from('HTTP/1.1 402 No\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n')
+  for (let length = 0; length < whole.length; length += 1) expect(readAnswer(whole.subarray(0, length))).toBeUndefined()
+  expect(readAnswer(whole)).toEqual({ status: 402, body: 'abcd', length: whole.length })
+})
+
 test('a quantile is a value that was measured', () => {
   expect([0.5, 0.99, 1].map((share) => quantile([4, 1, 3, 2], share))).toEqual([2, 4, 4])
   expect(quantile([], 0.5)).toBe(0)

@@ -14,6 +14,8 @@ export interface Load {
   readonly requests: readonly Buffer[]
   /** No request is begun after this time. */
   readonly msMax: number
+  /** What to keep of an answer in place of its body; the head is status line and headers as they came. */
+  readonly keep?: ((head: string, body: string) => string) | undefined
 }
 
 export interface LoadResult {
@@ -28,13 +30,13 @@ const answerMsMax = 30_000
  * Sends requests over keep-alive connections, one at a time on each, and keeps every answer. Written on bare sockets because
  * the generator shares the machine with what it measures: an HTTP client would cost as much as the cheaper of the two services.
  */
-export async function runLoad({ port, connections, requests, msMax }: Load): Promise<LoadResult> {
+export async function runLoad({ port, connections, requests, msMax, keep }: Load): Promise<LoadResult> {
   const answers: Answer[] = []
   const began = performance.now()
   let next = 0
   const take = () => (next < requests.length && performance.now() - began < msMax ? next++ : undefined)
   const lanes = Array.from({ length: Math.min(connections, requests.length) }, async () => {
-    const wire = await openWire(port)
+    const wire = await openWire(port, keep)
     for (let index = take(); index !== undefined; index = take()) {
       const request = requests[index]
       if (request === undefined) break
@@ -75,7 +77,7 @@ interface Wire {
   close(): void
 }
 
-async function openWire(port: number): Promise<Wire> {
+async function openWire(port: number, keep: Load['keep']): Promise<Wire> {
   const socket = await dial(port)
   let held: Buffer = Buffer.alloc(0)
   let waiting: ((answer: { status: number; body: string }) => void) | undefined
@@ -89,7 +91,7 @@ async function openWire(port: number): Promise<Wire> {
   socket.on('error', () => {}).on('close', lost)
   socket.on('data', (chunk: Buffer) => {
     held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
-    const found = readAnswer(held)
+    const found = readAnswer(held, keep)
     if (found === undefined) return
     held = held.subarray(found.length)
     answer(found)
@@ -107,15 +109,43 @@ async function openWire(port: number): Promise<Wire> {
 }
 
 /** The first HTTP answer in these bytes, or undefined while a part of it is missing; status 0 for one that does not say its length. */
-export function readAnswer(bytes: Buffer): { status: number; body: string; length: number } | undefined {
+export function readAnswer(
+  bytes: Buffer,
+  keep?: Load['keep'],
+): { status: number; body: string; length: number } | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd < 0) return undefined
   const head = bytes.toString('latin1', 0, headEnd)
-  const bodyLength = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-  if (bodyLength === undefined) return { status: 0, body: `no content-length: ${head}`, length: bytes.length }
-  const length = headEnd + 4 + Number(bodyLength)
-  if (bytes.length < length) return undefined
-  return { status: Number(head.slice(9, 12)), body: bytes.toString('utf8', headEnd + 4, length), length }
+  const content = contentOf(bytes, head, headEnd + 4)
+  if (content === 'unknown') return { status: 0, body: `no length: ${head}`, length: bytes.length }
+  if (content === undefined) return undefined
+  const { body, length } = content
+  return { status: Number(head.slice(9, 12)), body: keep === undefined ? body : keep(head, body), length }
+}
+
+function contentOf(
+  bytes: Buffer,
+  head: string,
+  from: number,
+): { body: string; length: number } | 'unknown' | undefined {
+  const said = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+  if (said === undefined) return /\r\ntransfer-encoding: *chunked/i.test(head) ? chunksOf(bytes, from) : 'unknown'
+  const length = from + Number(said)
+  return bytes.length < length ? undefined : { body: bytes.toString('utf8', from, length), length }
+}
+
+function chunksOf(bytes: Buffer, from: number): { body: string; length: number } | undefined {
+  const chunks: Buffer[] = []
+  for (let at = from; ; ) {
+    const lineEnd = bytes.indexOf('\r\n', at)
+    if (lineEnd < 0) return undefined
+    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16)
+    const end = lineEnd + 2 + size + 2
+    if (!(size >= 0) || bytes.length < end) return undefined
+    if (size === 0) return { body: Buffer.concat(chunks).toString('utf8'), length: end }
+    chunks.push(bytes.subarray(lineEnd + 2, end - 2))
+    at = end
+  }
 }
 
 function dial(port: number): Promise<Socket> {

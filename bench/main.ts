@@ -1,5 +1,7 @@
 import os from 'node:os'
+import { benchChallenge, fullChallenge, quickChallenge } from './challenge.ts'
 import { createClosing } from './closing.ts'
+import { benchMpp, fullMpp, quickMpp } from './mpp.ts'
 import { benchSettle, fullSettle, quickSettle } from './settle.ts'
 import { benchVerify, fullVerify, quickVerify } from './verify.ts'
 
@@ -8,14 +10,16 @@ const quick = args.includes('--quick')
 const blockGas = args.flatMap((arg) => /^--block-gas=(\d{1,12})$/.exec(arg)?.[1] ?? [])[0]
 const closing = createClosing()
 const benches = {
+  challenge: () => benchChallenge(quick ? quickChallenge : fullChallenge, closing),
+  mpp: () => benchMpp(quick ? quickMpp : fullMpp, closing),
   verify: () => benchVerify(quick ? quickVerify : fullVerify, closing),
   settle: () =>
     benchSettle(quick ? quickSettle : fullSettle, closing, blockGas === undefined ? undefined : Number(blockGas)),
 }
 
 const wanted = args.find((arg) => !arg.startsWith('--'))
-if (wanted !== 'verify' && wanted !== 'settle') {
-  console.error('Say which: npm run bench -- verify|settle [--quick] [--block-gas=<gas>]')
+if (wanted !== 'verify' && wanted !== 'settle' && wanted !== 'challenge' && wanted !== 'mpp') {
+  console.error('Say which: npm run bench -- verify|settle|challenge|mpp [--quick] [--block-gas=<gas>]')
   process.exit(2)
 }
 

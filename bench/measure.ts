@@ -23,6 +23,7 @@ export interface Measurement {
   readonly msMax: number
   readonly watched: readonly Watched[]
   isRight(answer: Answer): boolean
+  readonly keep?: ((head: string, body: string) => string) | undefined
 }
 
 /** Runs a load and reads everybody's CPU before and after. */

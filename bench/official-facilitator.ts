@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import { x402Facilitator } from '@x402/core/facilitator'
 import { toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
@@ -5,7 +6,7 @@ import express from 'express'
 import { createPublicClient, createWalletClient, http, nonceManager } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
-import { runAsChild, setting } from './child-side.ts'
+import { listen, runAsChild, setting } from './child-side.ts'
 
 /**
  * The official TypeScript facilitator as its documentation puts it together, in the configuration that measured best:
@@ -40,17 +41,8 @@ await runAsChild(async () => {
   app.post('/settle', async (request, response) => {
     response.json(await facilitator.settle(request.body.paymentPayload, request.body.paymentRequirements))
   })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the official facilitator has no port')
-  return {
-    ready: { port: String(address.port), settler: account.address },
-    async stop() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
+  const { ready, stop } = await listen(createServer(app))
+  return { ready: { ...ready, settler: account.address }, stop }
 })
 
 function isHex(text: string): text is `0x${string}` {

@@ -13,6 +13,7 @@ import {
   requirementsV2,
   type TokenInfo,
   transferWithAuthorizationDigest,
+  type WireAuthorization,
 } from '@purser/protocol'
 import secp256k1 from 'secp256k1'
 
@@ -66,46 +67,60 @@ export function requirementsOf(bill: Bill): PaymentRequirementsV2 {
 
 /** Signs payments of a bill, each with a nonce of its own, taking turns among the payers. */
 export function signPayments(payers: readonly Payer[], bill: Bill, count: number): SignedPayment[] {
+  const accepted = requirementsOf(bill)
+  const nonces = Array.from({ length: count }, () => bytesToHex(randomBytes(32)))
+  return signAuthorizations(payers, bill, nonces).map(({ payer, authorization, signature }) => {
+    const payload: PaymentPayloadV2 = {
+      x402Version: 2,
+      resource: { url: resource },
+      accepted,
+      payload: { signature, authorization },
+    }
+    return { payer, nonce: authorization.nonce, payload, credential: encodePayment(payload) }
+  })
+}
+
+export interface SignedAuthorization {
+  readonly payer: Address
+  readonly authorization: WireAuthorization
+  readonly signature: Hex
+}
+
+/** Signs one EIP-3009 authorisation of a bill for each nonce, taking turns among the payers. */
+export function signAuthorizations(
+  payers: readonly Payer[],
+  bill: Bill,
+  nonces: readonly Hex[],
+): SignedAuthorization[] {
   const { network, token } = bill
   if (token.eip712 === null) throw new Error(`${token.symbol} cannot be paid by a signature`)
   const separator = domainSeparator({ ...token.eip712, chainId: network.chainId, verifyingContract: token.address })
-  const accepted = requirementsOf(bill)
   const now = Math.floor(Date.now() / 1_000)
   const window = { validAfter: BigInt(now - 600), validBefore: BigInt(now + validSeconds) }
-  return Array.from({ length: count }, (_, index) => {
+  return nonces.map((nonce, index) => {
     const payer = payers[index % payers.length]
     if (payer === undefined) throw new Error('there are no payers')
-    return signPayment(payer, { bill, separator, accepted, window })
+    return signAuthorization(payer, { bill, separator, window, nonce })
   })
 }
 
 interface Terms {
   readonly bill: Bill
   readonly separator: Uint8Array
-  readonly accepted: PaymentRequirementsV2
   readonly window: { readonly validAfter: bigint; readonly validBefore: bigint }
+  readonly nonce: Hex
 }
 
-function signPayment({ address, privateKey }: Payer, { bill, separator, accepted, window }: Terms): SignedPayment {
-  const nonce = bytesToHex(randomBytes(32))
-  const authorization = { from: address, to: bill.payTo, value: bill.rawAmount, nonce, ...window }
-  const digest = transferWithAuthorizationDigest(separator, authorization)
-  const { signature, recid } = secp256k1.ecdsaSign(digest, privateKey)
-  const payload: PaymentPayloadV2 = {
-    x402Version: 2,
-    resource: { url: resource },
-    accepted,
-    payload: {
-      signature: `${bytesToHex(signature)}${recid === 0 ? '1b' : '1c'}`,
-      authorization: {
-        from: address,
-        to: bill.payTo,
-        value: bill.rawAmount.toString(),
-        validAfter: window.validAfter.toString(),
-        validBefore: window.validBefore.toString(),
-        nonce,
-      },
-    },
+function signAuthorization(payer: Payer, { bill, separator, window, nonce }: Terms): SignedAuthorization {
+  const fields = { from: payer.address, to: bill.payTo, value: bill.rawAmount, nonce, ...window }
+  const { signature, recid } = secp256k1.ecdsaSign(transferWithAuthorizationDigest(separator, fields), payer.privateKey)
+  const authorization = {
+    from: payer.address,
+    to: bill.payTo,
+    value: bill.rawAmount.toString(),
+    validAfter: window.validAfter.toString(),
+    validBefore: window.validBefore.toString(),
+    nonce,
   }
-  return { payer: address, nonce, payload, credential: encodePayment(payload) }
+  return { payer: payer.address, authorization, signature: `${bytesToHex(signature)}${recid === 0 ? '1b' : '1c'}` }
 }

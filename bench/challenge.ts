@@ -1,0 +1,129 @@
+import { startChild } from './children.ts'
+import type { Closing } from './closing.ts'
+import { figure, median, sum, table } from './figures.ts'
+import { type Ground, priceUsd, startGround } from './ground.ts'
+import { getRequest, runLoad } from './load.ts'
+import { measure, type Run } from './measure.ts'
+import { challengeIdOf, startMppx } from './mppx-side.ts'
+import { startHome, startPurser } from './sides.ts'
+
+export interface ChallengePlan {
+  readonly rounds: number
+  readonly msMax: number
+  readonly warmUpMs: number
+}
+
+export const fullChallenge: ChallengePlan = { rounds: 3, msMax: 6_000, warmUpMs: 2_000 }
+export const quickChallenge: ChallengePlan = { rounds: 2, msMax: 1_000, warmUpMs: 500 }
+
+const connections = 32
+/** More than any round can use up. */
+const requestsMax = 300_000
+const batch = 100
+
+/** One that answers 402, as it is asked. */
+interface Asked {
+  readonly name: string
+  readonly port: number
+  readonly request: Buffer
+  readonly watched: readonly { readonly name: string; readonly pid: number; readonly tree?: boolean }[]
+}
+
+/**
+ * Compares unpaid requests: the official mppx server on `node:http`, and our middleware, whose challenges come from the
+ * service in batches. Every answer must be a 402 with a challenge, and no
+ * two of ours the same one.
+ */
+export async function benchChallenge(plan: ChallengePlan, closing: Closing): Promise<number> {
+  const ground = await startGround()
+  closing.add(() => ground.chain.stop())
+  const asked = await startAll(ground, closing)
+  for (const one of asked) await runLoad({ ...loadOf(one), msMax: plan.warmUpMs })
+  const rounds: AskedRun[][] = []
+  for (let round = 0; round < plan.rounds; round += 1) {
+    const runs: AskedRun[] = []
+    for (const one of asked) runs.push(await ask(one, plan))
+    rounds.push(runs)
+  }
+  const cells = asked.map(({ name }, index) => [name, ...cellsOf(rounds.flatMap((round) => round[index] ?? []))])
+  console.log(`\nchallenge: ${connections} connections, ${plan.rounds} rounds in turn, medians\n`)
+  const head = ['', 'req/s', 'p50 ms', 'p99 ms', 'CPU ms/req', 'other cores', 'answered', 'ids twice', 'wrong']
+  console.log(table(head, cells))
+  const rate = (index: number) => median(rounds.map((round) => round[index]?.perSecond ?? Number.NaN))
+  const cpu = (index: number) => median(rounds.map((round) => cpuOf(round[index])))
+  for (const peer of [0, 1]) {
+    const ratios = `${figure(rate(2) / rate(peer))}x the rate, ${figure(cpu(peer) / cpu(2))}x less CPU`
+    console.log(`\n  ours against ${asked[peer]?.name}: ${ratios}`)
+  }
+  for (const fault of rounds.flat().flatMap((run) => run.fault ?? [])) console.log(`  WRONG: ${fault}`)
+  const oursTwice = sum(rounds.map((round) => round[2]?.idsGivenTwice ?? 0))
+  return oursTwice + sum(rounds.flat().map((run) => run.wrong))
+}
+
+async function startAll(ground: Ground, closing: Closing): Promise<readonly Asked[]> {
+  const official = await startMppx(ground.bill)
+  closing.add(() => official.child.stop())
+  const home = await startHome()
+  closing.add(() => home.stop())
+  const purser = await startPurser(ground, home)
+  closing.add(() => purser.child.stop())
+  const shop = await startChild('paid-shop.ts', {
+    BENCH_PURSER: `http://127.0.0.1:${purser.port}`,
+    BENCH_API_KEY: home.apiKey ?? '',
+    BENCH_WALLET: home.walletId ?? '',
+    BENCH_PRICE: priceUsd,
+    BENCH_BATCH: String(batch),
+  })
+  closing.add(() => shop.stop())
+  const mppx = { port: official.port, watched: [{ name: 'service', pid: official.child.pid }] }
+  const shops = [{ name: 'shop', pid: shop.pid }, ...purser.watched]
+  return [
+    { name: 'mppx, tempo + evm + x402', request: getRequest('/dual'), ...mppx },
+    { name: 'mppx, evm + x402', request: getRequest('/one'), ...mppx },
+    {
+      name: 'Purser middleware, evm + x402 v2 + v1',
+      request: getRequest('/report'),
+      port: Number(shop.ready('port')),
+      watched: shops,
+    },
+  ]
+}
+
+const requestsOf = new Map<Buffer, readonly Buffer[]>()
+
+function loadOf({ port, request }: Asked) {
+  const requests = requestsOf.get(request) ?? Array.from({ length: requestsMax }, () => request)
+  requestsOf.set(request, requests)
+  return { port, connections, requests, keep: challengeIdOf }
+}
+
+type AskedRun = Run & { readonly idsGivenTwice: number }
+
+/** A run whose answers are right when each is a 402 with a challenge; ids that two answers shared are counted. */
+async function ask(asked: Asked, plan: ChallengePlan): Promise<AskedRun> {
+  const isRight = ({ status, body }: { readonly status: number; readonly body: string }) =>
+    status === 402 && body !== ''
+  const run = await measure({ ...loadOf(asked), msMax: plan.msMax, watched: asked.watched, isRight })
+  const ids = run.load.answers.map(({ body }) => body)
+  return { ...run, idsGivenTwice: ids.length - new Set(ids).size }
+}
+
+/** CPU of every process that the answer costs, in milliseconds. */
+function cpuOf(run: Run | undefined): number {
+  const used = [...(run?.cpuMs ?? [])].filter(([name]) => name !== 'load generator')
+  return sum(used.map(([, ms]) => ms))
+}
+
+function cellsOf(runs: readonly AskedRun[]): string[] {
+  const mid = (read: (run: AskedRun) => number) => figure(median(runs.map(read)))
+  return [
+    mid((run) => run.perSecond),
+    mid((run) => run.p50Ms),
+    mid((run) => run.p99Ms),
+    mid(cpuOf),
+    mid((run) => run.coresElsewhere),
+    String(sum(runs.map((run) => run.answered))),
+    String(sum(runs.map((run) => run.idsGivenTwice))),
+    String(sum(runs.map((run) => run.wrong))),
+  ]
+}

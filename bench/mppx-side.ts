@@ -1,0 +1,40 @@
+import type { MppxBill } from '@purser/devnet/mppx'
+import { type Child, startChild } from './children.ts'
+import { priceUsd } from './ground.ts'
+import type { Bill } from './payments.ts'
+
+export interface MppxServer {
+  readonly child: Child
+  readonly port: number
+}
+
+/** A bill in the words of the official server, with a secret that is the bench's alone. */
+export function mppxBillOf({ payTo, token, network }: Bill): MppxBill {
+  if (token.eip712 === null) throw new Error(`${token.symbol} cannot be paid by a signature`)
+  return {
+    realm: '127.0.0.1',
+    secret: 'thirty-two bytes or more, for the bench alone',
+    payTo,
+    token: token.address,
+    domain: token.eip712,
+    chainId: network.chainId,
+    price: priceUsd,
+  }
+}
+
+/** The bill as the parent wrote it; both ends are the bench's own. */
+export function readBill(text: string): MppxBill {
+  return JSON.parse(text)
+}
+
+/** Starts the official mppx server; it takes payments of this bill. */
+export async function startMppx(bill: Bill): Promise<MppxServer> {
+  const child = await startChild('official-mppx.ts', { BENCH_MPPX_BILL: JSON.stringify(mppxBillOf(bill)) })
+  return { child, port: Number(child.ready('port')) }
+}
+
+/** The id of the first MPP challenge in an answer that is also an x402 challenge; empty when it is not both. */
+export function challengeIdOf(head: string): string {
+  if (!/^payment-required: ./im.test(head)) return ''
+  return /^www-authenticate: Payment [^\r]*?\bid="([^"]+)"/im.exec(head)?.[1] ?? ''
+}
