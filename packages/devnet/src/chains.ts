@@ -61,7 +61,7 @@ async function run(options: ChainOptions, network: Network, stateFile?: string):
   const { child, rpcUrl } = await startAnvil(anvilOptions(options, network, stateFile))
   const letGo = guardChild(child, 'SIGTERM')
   child.once('exit', letGo)
-  await installContracts(rpcUrl, network)
+  await installContracts(rpcUrl, network, devAccount.address)
   return {
     network: network.name,
     chainId: network.chainId,

@@ -2,6 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import solc from 'solc'
 
 const contracts = [
+  { source: 'TestPermit2Proxy.sol', name: 'TestExactPermit2Proxy' },
+  { source: 'TestPermit2Proxy.sol', name: 'TestUptoPermit2Proxy' },
   { source: 'TestUsdc.sol', name: 'TestUsdc' },
   { source: 'TestWallet.sol', name: 'TestWallet' },
   { source: 'TestWallet.sol', name: 'TestWalletFactory' },

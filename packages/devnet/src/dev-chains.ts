@@ -2,14 +2,12 @@ import { type Address, type NetworkName, networkByName, tokenBySymbol } from '@p
 import { type DevChain, startChain } from './chains.ts'
 import type { DataDir } from './data-dir.ts'
 import type { DevChainRecord } from './dev-file.ts'
-import { fundNative, fundToken, tokenBalance } from './faucet.ts'
-import { rpcHex } from './rpc.ts'
+import { fundFees, fundToken, tokenBalance } from './faucet.ts'
 
 /** The chains of `npm start`. */
 export const devNetworks = ['base-sepolia', 'eth-sepolia', 'tempo-moderato'] as const satisfies readonly NetworkName[]
 
 const payerUnits = 1_000n
-const gasWei = 10n ** 20n
 
 /** Starts one chain on its state file; it goes on where it was. */
 export function startDevChain(dataDir: DataDir, network: NetworkName): Promise<DevChain> {
@@ -26,11 +24,9 @@ export async function fundPayer(chain: DevChain, payer: Address): Promise<void> 
   }
 }
 
-/** Keeps gas on the account that sends settlements; on Tempo gas is paid in tokens. */
+/** Keeps on the account that sends settlements what pays for them: the chain's coin, on Tempo pathUSD. */
 export async function fundSettler(chain: DevChain, settler: Address): Promise<void> {
-  if (networkByName(chain.network)?.nativeCoin === null) return
-  const held = BigInt(await rpcHex(chain.rpcUrl, 'eth_getBalance', [settler, 'latest']))
-  if (held < gasWei / 2n) await fundNative(chain, settler, gasWei)
+  await fundFees(chain, settler)
 }
 
 /** The chains as dev.json names them. */

@@ -27,6 +27,7 @@ export function devConfig(settings: DevSettings): Config {
       BASE_URL: baseUrl,
       DASHBOARD_URL: baseUrl,
       EIP6492_FACTORIES: walletFactoryAddress,
+      SPONSOR_TEMPO_FEES: 'true',
       LOG_LEVEL: settings.logLevel ?? 'warn',
       ...Object.fromEntries(rpcVariables),
     },

@@ -9,6 +9,8 @@ export type ReachableChain = Pick<DevChain, 'network' | 'rpcUrl' | 'tokens'>
 
 const mintAbi = parseAbi(['function mint(address to, uint256 amount)'])
 const receiptMsMax = 30_000
+const feeCoinWei = 10n ** 20n
+const feeTokenUnits = 1_000_000_000n
 const lanes = new Map<string, Promise<unknown>>()
 
 /** Gives an account test money: mints where the token is ours, sends from the dev account on Tempo. Returns when it is in a block. */
@@ -24,6 +26,19 @@ export async function fundToken(chain: ReachableChain, symbol: string, address: 
 export async function fundNative(chain: ReachableChain, address: Hex, wei: bigint): Promise<void> {
   if (networkByName(chain.network)?.nativeCoin === null) throw new Error(`${chain.network} has no native coin to fund`)
   await rpc(chain.rpcUrl, 'anvil_setBalance', [address, `0x${wei.toString(16)}`])
+}
+
+/**
+ * Gives an account what it pays fees with: 100 of the chain's coin, on Tempo 1,000 pathUSD. An account that has half of it keeps what it
+ * has. On Tempo it gets the coin too, which nobody is charged: anvil's pool wants to see it before it takes a plain EIP-1559
+ * transaction, where a real node shows everybody an endless balance.
+ */
+export async function fundFees(chain: ReachableChain, address: Hex): Promise<void> {
+  const held = BigInt(await rpcHex(chain.rpcUrl, 'eth_getBalance', [address, 'latest']))
+  if (held < feeCoinWei / 2n) await rpc(chain.rpcUrl, 'anvil_setBalance', [address, `0x${feeCoinWei.toString(16)}`])
+  if (networkByName(chain.network)?.nativeCoin !== null) return
+  if ((await tokenBalance(chain, 'pathUSD', address)) >= feeTokenUnits / 2n) return
+  await fundToken(chain, 'pathUSD', address, feeTokenUnits)
 }
 
 /** What an account holds of a token, in the token's smallest unit, as of the latest block. */

@@ -1,7 +1,13 @@
 export { type ChainOptions, type DevChain, devAccount, startChain } from './chains.ts'
-export { fundNative, fundToken, type ReachableChain, sendFromDevAccount, tokenBalance } from './faucet.ts'
+export { fundFees, fundNative, fundToken, type ReachableChain, sendFromDevAccount, tokenBalance } from './faucet.ts'
 export { type FaultMode, type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 export { InUseError } from './lock.ts'
 export { type Postgres, type PostgresOptions, startPostgres } from './postgres.ts'
-export { multicall3Address, walletFactoryAddress } from './predeploys.ts'
+export {
+  exactPermit2ProxyAddress,
+  multicall3Address,
+  permit2Address,
+  uptoPermit2ProxyAddress,
+  walletFactoryAddress,
+} from './predeploys.ts'
 export { deploySmartWallet, smartWalletAddress, smartWalletDeployment } from './smart-wallet.ts'

@@ -8,6 +8,7 @@ import { afterEach, expect, test } from 'vitest'
 import {
   type ChainOptions,
   type DevChain,
+  fundFees,
   fundNative,
   fundToken,
   InUseError,
@@ -23,7 +24,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-test.each(['base-sepolia', 'eth-sepolia', 'tempo-moderato'] as const)(
+test.each(['base-sepolia', 'eth-sepolia', 'tempo', 'tempo-moderato'] as const)(
   '%s has the chain id and every token of the registry, and the faucet pays in each',
   async (network) => {
     const chain = await start({ network })
@@ -35,7 +36,23 @@ test.each(['base-sepolia', 'eth-sepolia', 'tempo-moderato'] as const)(
   },
 )
 
-test.each(['base-sepolia', 'tempo-moderato'] as const)('%s goes on where it was stopped', async (network) => {
+test('an account gets what pays its fees, in the coin or in pathUSD, and what it has is left as it is', async () => {
+  const base = await start({ network: 'base-sepolia' })
+  const coin = async () => BigInt(await rpcHex(base.rpcUrl, 'eth_getBalance', [payer, 'latest']))
+  await fundFees(base, payer)
+  expect(await coin()).toBe(10n ** 20n)
+  await fundNative(base, payer, 10n ** 20n - 1n)
+  await fundFees(base, payer)
+  expect(await coin()).toBe(10n ** 20n - 1n)
+
+  const tempo = await start({ network: 'tempo-moderato' })
+  await fundToken(tempo, 'pathUSD', payer, 1n)
+  await fundFees(tempo, payer)
+  await fundFees(tempo, payer)
+  expect(await tokenBalance(tempo, 'pathUSD', payer)).toBe(1_000_000_001n)
+})
+
+test.each(['base-sepolia', 'tempo', 'tempo-moderato'] as const)('%s goes on where it was stopped', async (network) => {
   const stateFile = temporaryFile()
   const first = await start({ network, stateFile })
   const symbol = Object.keys(first.tokens)[0] ?? ''
