@@ -49,7 +49,8 @@ const zeros = '0'.repeat(64)
 const wordDigits = 64
 const revertReasonBytesMax = 1_024
 
-function selectorOf(signature: string): Hex {
+/** The first four bytes of a function's Keccak, as call data begins with them (Solidity ABI, "Function selector"). */
+export function selectorOf(signature: string): Hex {
   return bytesToHex(keccak256(utf8(signature)).subarray(0, 4))
 }
 
@@ -160,23 +161,27 @@ export function decodeRevertReason(data: Hex): string | undefined {
   }
 }
 
-function addressWord(address: Address): string {
+/** An address as one word of call data, without `0x`. Throws a `RangeError` for what is not one, like its neighbours below. */
+export function addressWord(address: Address): string {
   if (!isAddress(address)) throw new RangeError('not an address')
   return zeros.slice(0, 24) + address.slice(2).toLowerCase()
 }
 
-function uintWord(value: bigint): string {
+/** A `uint256` as one word of call data. */
+export function uintWord(value: bigint): string {
   const digits = value.toString(16)
   if (value < 0n || digits.length > wordDigits) throw new RangeError('not a uint256')
   return digits.padStart(wordDigits, '0')
 }
 
-function bytes32Word(value: Hex): string {
+/** A `bytes32` as one word of call data. */
+export function bytes32Word(value: Hex): string {
   if (value.length !== 66 || !isHex(value)) throw new RangeError('not 32 bytes')
   return value.slice(2).toLowerCase()
 }
 
-function bytesTail(value: Hex): string {
+/** Dynamic bytes as the tail of call data: their length, then themselves in whole words. */
+export function bytesTail(value: Hex): string {
   if (!isHex(value)) throw new RangeError('not bytes')
   const digits = value.slice(2).toLowerCase()
   const padded = Math.ceil(digits.length / wordDigits) * wordDigits

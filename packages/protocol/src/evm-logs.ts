@@ -3,11 +3,14 @@ import { bytesToHex, type Hex, isHex } from './bytes.ts'
 import { keccak256 } from './hash.ts'
 import { utf8 } from './utf8.ts'
 
-/** First topics of the logs that a settlement leaves (EIP-3009 and ERC-20). */
+/** First topics of the logs that a settlement leaves (EIP-3009, ERC-20 and TIP-20). */
 export const topics = {
   authorizationUsed: bytesToHex(keccak256(utf8('AuthorizationUsed(address,bytes32)'))),
   transfer: bytesToHex(keccak256(utf8('Transfer(address,address,uint256)'))),
+  transferWithMemo: bytesToHex(keccak256(utf8('TransferWithMemo(address,address,uint256,bytes32)'))),
 } as const
+
+const wordPattern = /^0x[0-9a-fA-F]{64}$/
 
 /** A log as a node gives it. */
 export type RawLog = { readonly topics: readonly string[]; readonly data: string }
@@ -15,7 +18,7 @@ export type RawLog = { readonly topics: readonly string[]; readonly data: string
 /** The ERC-20 transfer that a log tells of, addresses in lower case; `undefined` for any other log. */
 export function decodeTransferLog(log: RawLog): { from: Address; to: Address; value: bigint } | undefined {
   const [topic, from, to, more] = log.topics
-  if (topic !== topics.transfer || more !== undefined || !/^0x[0-9a-fA-F]{64}$/.test(log.data)) return undefined
+  if (topic !== topics.transfer || more !== undefined || !wordPattern.test(log.data)) return undefined
   const sender = addressOfTopic(from)
   const recipient = addressOfTopic(to)
   return sender === undefined || recipient === undefined
@@ -31,6 +34,19 @@ export function decodeAuthorizationUsedLog(log: RawLog): { authorizer: Address; 
   const lower = nonce.toLowerCase()
   if (authorizer === undefined || lower.length !== 66 || !isHex(lower)) return undefined
   return { authorizer, nonce: lower }
+}
+
+/** The TIP-20 transfer with a memo that a log tells of, in lower case; `undefined` for any other log. */
+export function decodeTransferWithMemoLog(
+  log: RawLog,
+): { from: Address; to: Address; amount: bigint; memo: Hex } | undefined {
+  const [topic, from, to, memo, more] = log.topics
+  if (topic !== topics.transferWithMemo || more !== undefined || !wordPattern.test(log.data)) return undefined
+  const sender = addressOfTopic(from)
+  const recipient = addressOfTopic(to)
+  const lower = memo?.toLowerCase() ?? ''
+  if (sender === undefined || recipient === undefined || !wordPattern.test(lower) || !isHex(lower)) return undefined
+  return { from: sender, to: recipient, amount: BigInt(log.data), memo: lower }
 }
 
 function addressOfTopic(topic: string | undefined): Address | undefined {

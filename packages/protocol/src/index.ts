@@ -64,11 +64,39 @@ export {
   tokenReads,
 } from './evm-abi.ts'
 export type { RawLog } from './evm-logs.ts'
-export { decodeAuthorizationUsedLog, decodeTransferLog, topics } from './evm-logs.ts'
+export { decodeAuthorizationUsedLog, decodeTransferLog, decodeTransferWithMemoLog, topics } from './evm-logs.ts'
 export type { Keccak } from './hash.ts'
 export { keccak256, sha256 } from './hash.ts'
+export type { Jws, JwsHeader } from './jws.ts'
+export { composeJws, jwsSigningInput, parseJws } from './jws.ts'
 export type { AmountFault } from './money.ts'
 export { formatAmount, parseAmount, parseRaw, priceInStablecoin } from './money.ts'
+export { orderOffers } from './mpp/accept-payment.ts'
+export { attributionMemo, isMemoBound } from './mpp/attribution.ts'
+export type { MppChallenge } from './mpp/challenge.ts'
+export { challengeBinding, formatChallenge, formatChallenges } from './mpp/challenge.ts'
+export { parseChallenges } from './mpp/challenge-header.ts'
+export type { EvmChargeOffer, EvmChargeRequest, TempoChargeMode, TempoChargeRequest } from './mpp/charge.ts'
+export { evmChargeRequest, parseEvmChargeRequest, parseTempoChargeRequest, tempoChargeRequest } from './mpp/charge.ts'
+export type { EvmAuthorizationPayload, MppCredential, TempoPayload } from './mpp/credential.ts'
+export {
+  countMppCredentials,
+  formatMppCredential,
+  mppCredentialLengthMax,
+  parseEvmPayload,
+  parseMppCredential,
+  parseTempoPayload,
+} from './mpp/credential.ts'
+export { contentDigest, sameDigest } from './mpp/digest.ts'
+export { decodeMppJson, encodeMppJson } from './mpp/encoding.ts'
+export { chargeNonce } from './mpp/evm-nonce.ts'
+export type { MppFault, MppParsed, MppProblem } from './mpp/problems.ts'
+export { mppProblemBase, mppProblems, mppProblemType } from './mpp/problems.ts'
+export type { ProofSubject } from './mpp/proof.ts'
+export { proofDigest, proofTypedData } from './mpp/proof.ts'
+export type { MppReceipt } from './mpp/receipt.ts'
+export { formatReceipt, parseReceipt } from './mpp/receipt.ts'
+export { formatPayerSource, parsePayerSource } from './mpp/source.ts'
 export type {
   ContractSignature,
   EcdsaFault,
@@ -78,6 +106,8 @@ export type {
   SignatureFault,
 } from './signature.ts'
 export { parseEcdsa, parseSignature, recoverAddress, signatureBytesMax } from './signature.ts'
+export type { Tip20Transfer } from './tip20.ts'
+export { decodeTip20Transfer, encodeTransferWithMemo } from './tip20.ts'
 export { encodeTypeId, newTypeId, parseTypeId, uuidV7 } from './typeid.ts'
 export { decodeUtf8, utf8 } from './utf8.ts'
 export type { AuthorizationCheck, AuthorizationVerdict, SignatureKind } from './x402/check-authorization.ts'
@@ -122,6 +152,13 @@ export type {
   WireAuthorization,
 } from './x402/messages.ts'
 export {
+  offerPayload,
+  offerReceiptKey,
+  offersExtension,
+  receiptExtension,
+  receiptPayload,
+} from './x402/offer-receipt.ts'
+export {
   parseFacilitatorRequest,
   parsePaymentPayload,
   parsePaymentRequiredV1,
@@ -132,5 +169,28 @@ export {
   parseSupportedResponse,
   parseVerifyResponse,
 } from './x402/parse.ts'
+export type { Permit2Payment, Permit2Scheme, WirePermit2Authorization } from './x402/permit2.ts'
+export {
+  expectedPermit2Of,
+  isPermit2Payment,
+  parsePermit2Payment,
+  permit2Address,
+  permit2Proxies,
+} from './x402/permit2.ts'
+export type { Permit2Settlement } from './x402/permit2-abi.ts'
+export {
+  encodeNonceBitmap,
+  encodePermit2Allowance,
+  encodePermit2Settle,
+  isNonceSpent,
+  isPermit2Settle,
+  reasonOfPermit2Revert,
+} from './x402/permit2-abi.ts'
+export type { Permit2Check, Permit2Verdict } from './x402/permit2-check.ts'
+export { checkPermit2 } from './x402/permit2-check.ts'
+export type { Permit2Transfer } from './x402/permit2-digest.ts'
+export { permit2Digest, permit2DomainSeparator } from './x402/permit2-digest.ts'
+export type { Permit2612 } from './x402/permit2-eip2612.ts'
+export { eip2612GasSponsoring } from './x402/permit2-eip2612.ts'
 export type { Reason } from './x402/reasons.ts'
 export { isReason, reasonOfRevert, reasons } from './x402/reasons.ts'

@@ -192,7 +192,8 @@ function readExactEvmPayload(cursor: Cursor): ExactEvmPayload {
   }
 }
 
-function readRequirementsV2(cursor: Cursor): PaymentRequirementsV2 {
+/** Reads one offer of version 2 where it stands inside another message. */
+export function readRequirementsV2(cursor: Cursor): PaymentRequirementsV2 {
   const network = text(cursor, 'network', nameMax, 3)
   if (!network.includes(':')) note(cursor.trouble, `${cursor.path}/network`, 'must be a CAIP-2 chain id')
   return {
@@ -228,7 +229,8 @@ function readOffers<T>(cursor: Cursor, read: (cursor: Cursor) => T): readonly T[
   return offers
 }
 
-function readResource(cursor: Cursor): ResourceInfo {
+/** Reads what is being paid for. */
+export function readResource(cursor: Cursor): ResourceInfo {
   const { object } = cursor
   return {
     url: text(cursor, 'url', urlMax),
@@ -270,7 +272,8 @@ function readSigners(cursor: Cursor): SupportedResponse['signers'] {
   return Object.fromEntries(Object.keys(signers).map((family) => [family, readTexts(families, family)]))
 }
 
-function parsed<T>(value: unknown, reason: Reason, read: (cursor: Cursor) => T): Parsed<T> {
+/** A whole message read by cursors: what they read, or the first thing that they did not like, under this reason. */
+export function parsed<T>(value: unknown, reason: Reason, read: (cursor: Cursor) => T): Parsed<T> {
   const trouble: Trouble = { first: undefined }
   const result = read(enter(value, '', trouble))
   return trouble.first === undefined ? accept(result) : { ok: false, fault: { reason, ...trouble.first } }

@@ -1,7 +1,7 @@
 /**
  * Every reason that x402 answers carry here, character for character as the reference implementation spells them; clients
  * compare them as text.
- * Source: @x402/evm 2.27.0 `exact/facilitator/errors.ts`; the general ones x402 specification v2 section 9.
+ * Source: @x402/evm 2.27.0 `exact/facilitator/errors.ts` and `upto/facilitator/errors.ts`; the general ones x402 specification v2 section 9.
  */
 export const reasons = [
   'asset_not_deployed_contract',
@@ -29,6 +29,35 @@ export const reasons = [
   'eip6492_factory_not_allowed',
   'smart_wallet_deployment_failed',
   'settlement_pending',
+  'invalid_permit2_spender',
+  'invalid_permit2_recipient_mismatch',
+  'invalid_permit2_signature',
+  'permit2_deadline_expired',
+  'permit2_not_yet_valid',
+  'permit2_amount_mismatch',
+  'permit2_token_mismatch',
+  'permit2_allowance_required',
+  'permit2_simulation_failed',
+  'permit2_insufficient_balance',
+  'permit2_proxy_not_deployed',
+  'permit2_invalid_amount',
+  'permit2_invalid_destination',
+  'permit2_invalid_owner',
+  'permit2_invalid_nonce',
+  'permit2_payment_too_early',
+  'permit2_2612_amount_mismatch',
+  'invalid_eip2612_extension_format',
+  'eip2612_from_mismatch',
+  'eip2612_asset_mismatch',
+  'eip2612_spender_not_permit2',
+  'eip2612_deadline_expired',
+  'invalid_upto_evm_scheme',
+  'invalid_upto_evm_network_mismatch',
+  'invalid_upto_evm_payload_settlement_exceeds_amount',
+  'invalid_upto_evm_transaction_failed',
+  'upto_amount_exceeds_permitted',
+  'upto_facilitator_mismatch',
+  'upto_unauthorized_facilitator',
   'invalid_network',
   'invalid_payload',
   'invalid_payment_requirements',

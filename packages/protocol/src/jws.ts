@@ -1,0 +1,59 @@
+import { decodeBase64Url, encodeBase64Url } from './base64.ts'
+import { canonicalJson } from './canonical-json.ts'
+import { decodeUtf8, utf8 } from './utf8.ts'
+import type { JsonObject } from './x402/messages.ts'
+
+/** Signed with Ed25519; `kid` names the key for whoever wants to check it, for example `did:web:pay.example.com#seal-1`. */
+export type JwsHeader = { readonly alg: 'EdDSA'; readonly kid: string }
+
+/** A JWS taken apart. Nothing in it is proven before `signature` is checked over `signingInput`. */
+export type Jws = {
+  readonly header: JwsHeader
+  readonly payload: JsonObject
+  readonly signingInput: Uint8Array
+  readonly signature: Uint8Array
+}
+
+const lengthMax = 65_536
+
+/**
+ * What is signed in a JWS: header and payload, each base64url. The payload is canonical JSON (RFC 8785), so that one fact has one text.
+ * Source: RFC 7515 section 5.1.
+ */
+export function jwsSigningInput(header: JwsHeader, payload: JsonObject): string {
+  return `${encodeBase64Url(utf8(JSON.stringify(header)))}.${encodeBase64Url(utf8(canonicalJson(payload)))}`
+}
+
+/** The compact serialisation (RFC 7515 section 7.1). */
+export function composeJws(signingInput: string, signature: Uint8Array): string {
+  return `${signingInput}.${encodeBase64Url(signature)}`
+}
+
+/** Reads a compact JWS that says EdDSA and a key; `undefined` for anything else, `alg: none` first of all. */
+export function parseJws(text: string): Jws | undefined {
+  const [head, body, signed, ...more] = text.length > lengthMax ? [] : text.split('.')
+  if (head === undefined || body === undefined || signed === undefined || more.length > 0) return undefined
+  const header = jsonObject(head)
+  const payload = jsonObject(body)
+  const signature = decodeBase64Url(signed)
+  if (header === undefined || payload === undefined || signature?.length !== 64) return undefined
+  const { alg, kid } = header
+  if (alg !== 'EdDSA' || typeof kid !== 'string') return undefined
+  return { header: { alg, kid }, payload, signingInput: utf8(`${head}.${body}`), signature }
+}
+
+function jsonObject(text: string): JsonObject | undefined {
+  const bytes = decodeBase64Url(text)
+  const json = bytes === undefined ? undefined : decodeUtf8(bytes)
+  if (json === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(json)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,106 @@
+import type { Trouble } from '../x402/fields.ts'
+import { type MppChallenge, readChallenge } from './challenge.ts'
+import { endOfElement, endOfQuoted } from './header-list.ts'
+
+/** The longest value of `WWW-Authenticate` that is read, in characters. */
+const valueLengthMax = 65_536
+/** The most challenges that are read from all values together. */
+const challengesMax = 64
+
+const namePattern = /[A-Za-z0-9_-]*/y
+const spacePattern = /\s*/y
+const separatorPattern = /[\s,]*/y
+
+type Reader = { readonly text: string; at: number }
+type Draft = { readonly fields: Map<string, string>; broken: boolean }
+
+/**
+ * The Payment challenges in the values of `WWW-Authenticate`, in order: one per value or several joined by commas, with other
+ * schemes beside them. Unknown parameters are ignored; a challenge that is malformed, lacks something or says something twice is
+ * left out and the others stay. Never throws; the time it takes grows with the length, of which at most 64 KB per value is read.
+ * Source: RFC 9110 section 11.6.1, draft-httpauth-payment-00; what a parameter may hold is what mppx 0.11 takes.
+ */
+export function parseChallenges(values: string | readonly string[]): MppChallenge[] {
+  const challenges: MppChallenge[] = []
+  for (const value of typeof values === 'string' ? [values] : values) {
+    if (value.length > valueLengthMax) continue
+    for (const draft of readDrafts(value)) {
+      const challenge = challenges.length < challengesMax ? finish(draft) : undefined
+      if (challenge !== undefined) challenges.push(challenge)
+    }
+  }
+  return challenges
+}
+
+function finish(draft: Draft): MppChallenge | undefined {
+  if (draft.broken) return undefined
+  const trouble: Trouble = { first: undefined }
+  const challenge = readChallenge({ object: Object.fromEntries(draft.fields), path: '', trouble })
+  return trouble.first === undefined ? challenge : undefined
+}
+
+/** Each turn of the loop reads past one character at least, and none is read by two turns. */
+function readDrafts(text: string): Draft[] {
+  const reader: Reader = { text, at: 0 }
+  const drafts: Draft[] = []
+  let draft: Draft | undefined
+  let schemeMayStand = true
+  for (;;) {
+    schemeMayStand = skip(reader, separatorPattern).includes(',') || schemeMayStand
+    if (reader.at >= text.length) return drafts
+    const name = skip(reader, namePattern)
+    skip(reader, spacePattern)
+    if (name !== '' && text[reader.at] === '=') addParameter(draft, name, readValue(reader))
+    else if (name !== '' && schemeMayStand) draft = startScheme(name, drafts)
+    else abandon(reader, draft)
+    schemeMayStand = false
+  }
+}
+
+function startScheme(name: string, drafts: Draft[]): Draft | undefined {
+  if (name.toLowerCase() !== 'payment') return undefined
+  const draft = { fields: new Map<string, string>(), broken: false }
+  if (drafts.length < challengesMax) drafts.push(draft)
+  return draft
+}
+
+function addParameter(draft: Draft | undefined, name: string, value: string | undefined): void {
+  if (draft === undefined) return
+  const key = name.toLowerCase()
+  if (value === undefined || draft.fields.has(key)) draft.broken = true
+  else draft.fields.set(key, value)
+}
+
+function abandon(reader: Reader, draft: Draft | undefined): void {
+  if (draft !== undefined) draft.broken = true
+  reader.at = endOfElement(reader.text, reader.at)
+}
+
+/** What stands behind an `=`: a quoted-string, or the text up to the next comma, as mppx reads it. */
+function readValue(reader: Reader): string | undefined {
+  reader.at += 1
+  skip(reader, spacePattern)
+  const from = reader.at
+  if (reader.text[from] !== '"') {
+    const comma = reader.text.indexOf(',', from)
+    reader.at = comma === -1 ? reader.text.length : comma
+    return reader.text.slice(from, reader.at).trim()
+  }
+  const end = endOfQuoted(reader.text, from + 1)
+  reader.at = end + 1
+  return end === reader.text.length ? undefined : unescapeQuoted(reader.text.slice(from + 1, end))
+}
+
+function unescapeQuoted(raw: string): string {
+  if (!raw.includes('\\')) return raw
+  return raw.replace(/\\(?:u([0-9A-Fa-f]{4})|([\s\S]))/g, (_, unit: string | undefined, character: string) =>
+    unit === undefined ? character : String.fromCharCode(Number.parseInt(unit, 16)),
+  )
+}
+
+function skip(reader: Reader, sticky: RegExp): string {
+  sticky.lastIndex = reader.at
+  const skipped = sticky.exec(reader.text)?.[0] ?? ''
+  reader.at += skipped.length
+  return skipped
+}

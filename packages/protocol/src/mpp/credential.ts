@@ -1,0 +1,166 @@
+import type { Address } from '../address.ts'
+import { encodeBase64Url } from '../base64.ts'
+import { type Hex, isHex } from '../bytes.ts'
+import { signatureBytesMax } from '../signature.ts'
+import { utf8 } from '../utf8.ts'
+import {
+  address,
+  bytes32,
+  type Cursor,
+  enter,
+  isObject,
+  note,
+  optionalObject,
+  optionalText,
+  rawAmount,
+  type Trouble,
+} from '../x402/fields.ts'
+import type { JsonObject } from '../x402/messages.ts'
+import { type MppChallenge, readChallenge } from './challenge.ts'
+import { decodeJsonObject, encodeMppJson, mppJsonLengthMax } from './encoding.ts'
+import { elementsOf } from './header-list.ts'
+import type { MppParsed, MppProblem } from './problems.ts'
+
+/** What a payer sends back: the challenge as it came, the proof of payment that its method asks for, and who pays (a DID). */
+export type MppCredential = {
+  readonly challenge: MppChallenge
+  readonly payload: JsonObject
+  readonly source?: string | undefined
+}
+
+/** The payload of `evm/charge`: an EIP-3009 authorization, integers as decimal digits below 2^256. */
+export type EvmAuthorizationPayload = {
+  readonly type: 'authorization'
+  readonly from: Address
+  readonly to: Address
+  readonly value: string
+  readonly validAfter: string
+  readonly validBefore: string
+  readonly nonce: Hex
+  readonly signature: Hex
+}
+
+/** The payload of `tempo/charge`: a signed transaction (pull), the hash of one that was sent (push), or a zero-amount proof. */
+export type TempoPayload =
+  | { readonly type: 'transaction'; readonly signature: Hex }
+  | { readonly type: 'hash'; readonly hash: Hex }
+  | { readonly type: 'proof'; readonly signature: Hex }
+
+/** The longest credential that is decoded, in characters. The draft asks for 4 KB at least. */
+export const mppCredentialLengthMax = 32_768
+
+const paymentScheme = /^payment\s+/i
+const noBytes: Hex = '0x'
+
+/** The value of the header that carries a credential, with its scheme (draft-httpauth-payment-00, "Credentials"). */
+export function formatMppCredential(credential: MppCredential): string {
+  const { challenge, payload, source } = credential
+  const { id, realm, method, intent, request, expires, digest, description, opaque, header } = challenge
+  const echoed = { id, realm, method, intent, request, expires, digest, description, opaque, header }
+  return `Payment ${encodeBase64Url(utf8(JSON.stringify({ challenge: echoed, payload, source })))}`
+}
+
+/**
+ * Reads a credential from a header's raw value, with or without the scheme and with other schemes beside it. Two credentials in
+ * one value are `bad-request`: to choose one would let a payer show two payments and let another party see a third. An `opaque`
+ * written as an object, as old versions of mppx did, becomes its text. The challenge's members may hold no `|`, so that two
+ * challenges never have one `challengeBinding`. Whether the id is genuine is not looked at.
+ */
+export function parseMppCredential(headerValue: string): MppParsed<MppCredential> {
+  if (headerValue.length > mppCredentialLengthMax) return fail('malformed-credential', '', 'must be at most 32 KB')
+  const tokens = tokensOf(headerValue)
+  if (tokens.length > 1) return fail('bad-request', '', 'must be one credential, not several')
+  const object = tokens[0] === undefined ? undefined : decodeJsonObject(tokens[0])
+  if (object === undefined) return fail('malformed-credential', '', 'must be base64url of a JSON object')
+  const trouble: Trouble = { first: undefined }
+  const cursor: Cursor = { object, path: '', trouble }
+  const credential = {
+    challenge: readEchoed(cursor),
+    payload: readPayload(cursor),
+    source: optionalText(cursor, 'source', 1_024) || undefined,
+  }
+  return answer(trouble, credential, 'malformed-credential')
+}
+
+/** How many credentials of the Payment scheme a header's value carries; other schemes and a text without a scheme count nothing. */
+export function countMppCredentials(headerValue: string): number {
+  return elementsOf(headerValue).filter((element) => paymentScheme.test(element)).length
+}
+
+/**
+ * Reads the payload of `evm/charge`. Stricter than mppx 0.11 where its laxness means nothing: integers have no leading zeros and
+ * fit 256 bits, a signature is whole bytes. Source: draft-evm-charge-00, "Authorization payload".
+ */
+export function parseEvmPayload(payload: JsonObject): MppParsed<EvmAuthorizationPayload> {
+  if (payload.type !== 'authorization') return fail('invalid-payload', '/type', 'must be authorization')
+  const trouble: Trouble = { first: undefined }
+  const cursor: Cursor = { object: payload, path: '', trouble }
+  const value: EvmAuthorizationPayload = {
+    type: 'authorization',
+    from: address(cursor, 'from'),
+    to: address(cursor, 'to'),
+    value: rawAmount(cursor, 'value'),
+    validAfter: rawAmount(cursor, 'validAfter'),
+    validBefore: rawAmount(cursor, 'validBefore'),
+    nonce: bytes32(cursor, 'nonce'),
+    signature: hexBytes(cursor, 'signature', signatureBytesMax),
+  }
+  return answer(trouble, value, 'invalid-payload')
+}
+
+/** Reads the payload of `tempo/charge`. Source: draft-tempo-charge-00, "Credential payload"; mppx 0.11 `tempo/Methods`. */
+export function parseTempoPayload(payload: JsonObject): MppParsed<TempoPayload> {
+  const { type } = payload
+  const trouble: Trouble = { first: undefined }
+  const cursor: Cursor = { object: payload, path: '', trouble }
+  if (type === 'hash') return answer(trouble, { type, hash: bytes32(cursor, 'hash') }, 'invalid-payload')
+  if (type !== 'transaction' && type !== 'proof')
+    return fail('invalid-payload', '/type', 'must be transaction, hash or proof')
+  const bytesMax = type === 'proof' ? signatureBytesMax : mppCredentialLengthMax / 2
+  return answer(trouble, { type, signature: hexBytes(cursor, 'signature', bytesMax) }, 'invalid-payload')
+}
+
+/** The credentials of a value, without their scheme; a value that has no scheme at all is one itself. */
+function tokensOf(headerValue: string): string[] {
+  const elements = elementsOf(headerValue)
+  const payments = elements.filter((element) => paymentScheme.test(element))
+  if (payments.length > 0) return payments.map((element) => element.replace(paymentScheme, ''))
+  return elements.length === 1 ? elements : []
+}
+
+function readEchoed(cursor: Cursor): MppChallenge {
+  const { object, path, trouble } = enter(cursor.object.challenge, '/challenge', cursor.trouble)
+  const opaque = isObject(object.opaque) ? opaqueOfObject(object.opaque) : object.opaque
+  const challenge = readChallenge({ object: { ...object, opaque }, path, trouble })
+  for (const name of ['realm', 'intent', 'digest', 'opaque', 'header'] as const)
+    if (challenge[name]?.includes('|')) note(trouble, `${path}/${name}`, 'must not hold a vertical bar')
+  return challenge
+}
+
+/** The text of an `opaque` that came as an object of texts; a number where it cannot be one, which no reader takes. */
+function opaqueOfObject(value: JsonObject): string | number {
+  const texts = Object.entries(value).flat()
+  const tame = texts.every((part) => typeof part === 'string' && part.isWellFormed())
+  return tame && texts.join('').length <= mppJsonLengthMax ? encodeMppJson(value) : 0
+}
+
+function readPayload(cursor: Cursor): JsonObject {
+  const payload = optionalObject(cursor, 'payload')
+  if (payload === undefined) note(cursor.trouble, '/payload', 'must be an object')
+  return payload ?? {}
+}
+
+function hexBytes(cursor: Cursor, name: string, bytesMax: number): Hex {
+  const value = cursor.object[name]
+  if (typeof value === 'string' && value.length > 2 && value.length <= 2 + bytesMax * 2 && isHex(value)) return value
+  note(cursor.trouble, `${cursor.path}/${name}`, `must be 0x and the hex digits of 1 to ${bytesMax} bytes`)
+  return noBytes
+}
+
+function fail<T>(reason: MppProblem, path: string, message: string): MppParsed<T> {
+  return { ok: false, fault: { reason, path, message } }
+}
+
+function answer<T>(trouble: Trouble, value: T, reason: MppProblem): MppParsed<T> {
+  return trouble.first === undefined ? { ok: true, value } : { ok: false, fault: { reason, ...trouble.first } }
+}

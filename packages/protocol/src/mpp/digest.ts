@@ -1,0 +1,32 @@
+import { decodeBase64, encodeBase64 } from '../base64.ts'
+import { equalBytes } from '../bytes.ts'
+import { sha256 } from '../hash.ts'
+import { elementsOf } from './header-list.ts'
+
+const digestLengthMax = 1_024
+
+/**
+ * The `digest` of a request's body, in the form of the Content-Digest header: `sha-256=:` base64 `:` (RFC 9530 section 2, the
+ * byte sequence of RFC 8941). mppx 0.11 writes its own without the colons and takes either in a challenge.
+ */
+export function contentDigest(body: Uint8Array): string {
+  return `sha-256=:${encodeBase64(sha256(body))}:`
+}
+
+/**
+ * Whether two digests are of the same body, which only SHA-256 is taken to show: other algorithms beside it are passed over,
+ * and alone they equal nothing, not even themselves. Reads RFC 9530's form and mppx's.
+ */
+export function sameDigest(left: string, right: string): boolean {
+  const leftBytes = sha256Of(left)
+  const rightBytes = sha256Of(right)
+  return leftBytes !== undefined && rightBytes !== undefined && equalBytes(leftBytes, rightBytes)
+}
+
+function sha256Of(digest: string): Uint8Array | undefined {
+  if (digest.length > digestLengthMax) return undefined
+  const found = elementsOf(digest).filter((element) => element.startsWith('sha-256='))
+  const value = found.length === 1 ? found[0]?.slice('sha-256='.length) : undefined
+  const bytes = value === undefined ? undefined : decodeBase64(value.replace(/^:([^:]*):$/, '$1'))
+  return bytes?.length === 32 ? bytes : undefined
+}

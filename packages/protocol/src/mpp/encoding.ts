@@ -1,0 +1,35 @@
+import { decodeBase64Url, encodeBase64Url } from '../base64.ts'
+import { canonicalJson } from '../canonical-json.ts'
+import { decodeUtf8, utf8 } from '../utf8.ts'
+import { isObject } from '../x402/fields.ts'
+import type { JsonObject } from '../x402/messages.ts'
+
+/** The longest text of a `request`, an `opaque` or a receipt that is decoded, in characters; mppx 0.11 has the same limit. */
+export const mppJsonLengthMax = 16_384
+
+/**
+ * A `request` or an `opaque`: base64url without padding of canonical JSON. It must be canonical, because mppx writes the JSON
+ * anew before it echoes a challenge, and only one text survives that. Throws a `TypeError` for what JSON cannot hold.
+ * Source: draft-httpauth-payment-00, "Challenge parameters"; RFC 8785.
+ */
+export function encodeMppJson(value: JsonObject): string {
+  return encodeBase64Url(utf8(canonicalJson(value)))
+}
+
+/** The JSON object in a base64url text of at most 16 KiB; `undefined` for anything else. Padding is allowed, as mppx allows it. */
+export function decodeMppJson(text: string): JsonObject | undefined {
+  return text.length > mppJsonLengthMax ? undefined : decodeJsonObject(text)
+}
+
+/** `decodeMppJson` without its limit, for a caller that has looked at the length. */
+export function decodeJsonObject(text: string): JsonObject | undefined {
+  const bytes = decodeBase64Url(text.replace(/={1,2}$/, ''))
+  const json = bytes === undefined ? undefined : decodeUtf8(bytes)
+  if (json === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(json)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

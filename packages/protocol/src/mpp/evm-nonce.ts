@@ -1,0 +1,12 @@
+import { bytesToHex, type Hex } from '../bytes.ts'
+import { keccak256 } from '../hash.ts'
+import { utf8 } from '../utf8.ts'
+
+/**
+ * The EIP-3009 nonce that an `evm/charge` authorization must carry: the Keccak of the challenge's id followed by its realm. It
+ * ties the authorization to the challenge, and the token itself then takes it once.
+ * Source: draft-evm-charge-00, "Nonce"; mppx 0.11 `evm/Types.challengeHash`.
+ */
+export function chargeNonce(challengeId: string, realm: string): Hex {
+  return bytesToHex(keccak256(utf8(challengeId + realm)))
+}

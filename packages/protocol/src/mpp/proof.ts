@@ -1,0 +1,54 @@
+import type { Address } from '../address.ts'
+import { writeHex, writeUint256 } from '../bytes.ts'
+import { typedDataDigest } from '../eip712.ts'
+import { type Keccak, keccak256 } from '../hash.ts'
+import { utf8 } from '../utf8.ts'
+
+/** What a zero-amount proof is about: the account, and the challenge with its realm. */
+export type ProofSubject = {
+  readonly chainId: number
+  readonly account: Address
+  readonly challengeId: string
+  readonly realm: string
+}
+
+const domainTypeHash = keccak256(utf8('EIP712Domain(string name,string version,uint256 chainId)'))
+const proofTypeHash = keccak256(utf8('Proof(address account,string challengeId,string realm)'))
+const nameHash = keccak256(utf8('MPP'))
+const versionHash = keccak256(utf8('3'))
+
+/**
+ * The typed data of a zero-amount proof, as viem's `signTypedData` takes it. The draft still has version 1 with the challenge's
+ * id alone; mppx 0.11 signs version 3, which names account and realm, and that is what this is.
+ * Source: mppx 0.11 `tempo/Proof`; draft-tempo-charge-00, "Proof".
+ */
+export function proofTypedData({ chainId, account, challengeId, realm }: ProofSubject) {
+  return {
+    domain: { name: 'MPP', version: '3', chainId },
+    types: {
+      Proof: [
+        { name: 'account', type: 'address' },
+        { name: 'challengeId', type: 'string' },
+        { name: 'realm', type: 'string' },
+      ],
+    },
+    primaryType: 'Proof',
+    message: { account, challengeId, realm },
+  } as const
+}
+
+/** The 32 bytes that the payer of a zero-amount proof signs (EIP-712). Throws a `RangeError` when the account is no address. */
+export function proofDigest(subject: ProofSubject, keccak: Keccak = keccak256): Uint8Array {
+  if (subject.account.length !== 42) throw new RangeError('not an address')
+  const domain = new Uint8Array(128)
+  domain.set(domainTypeHash, 0)
+  domain.set(nameHash, 32)
+  domain.set(versionHash, 64)
+  writeUint256(domain, 96, BigInt(subject.chainId))
+  const message = new Uint8Array(128)
+  message.set(proofTypeHash, 0)
+  writeHex(message, 44, subject.account)
+  message.set(keccak(utf8(subject.challengeId)), 64)
+  message.set(keccak(utf8(subject.realm)), 96)
+  return typedDataDigest(keccak(domain), keccak(message), keccak)
+}

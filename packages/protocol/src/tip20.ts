@@ -1,0 +1,42 @@
+import { type Address, isAddress } from './address.ts'
+import { type Hex, isHex } from './bytes.ts'
+import { addressWord, bytes32Word, selectorOf, uintWord } from './evm-abi.ts'
+
+/** A transfer that call data asks for; `memo` where it is a `transferWithMemo`. */
+export type Tip20Transfer = { readonly to: Address; readonly amount: bigint; readonly memo?: Hex | undefined }
+
+const transferSelector = selectorOf('transfer(address,uint256)')
+const transferWithMemoSelector = selectorOf('transferWithMemo(address,uint256,bytes32)')
+const selectorLength = 10
+const wordDigits = 64
+
+/** Call data of TIP-20 `transferWithMemo`; the amount in the token's smallest unit, the memo 32 bytes. */
+export function encodeTransferWithMemo(to: Address, amount: bigint, memo: Hex): Hex {
+  return `${transferWithMemoSelector}${addressWord(to)}${uintWord(amount)}${bytes32Word(memo)}`
+}
+
+/**
+ * The transfer that call data of a TIP-20 token makes, in lower case: `transfer` or `transferWithMemo` and not a byte more or
+ * less, since what stands behind the arguments could mean something to whoever reads it after us. Any other call is `undefined`.
+ */
+export function decodeTip20Transfer(data: Hex): Tip20Transfer | undefined {
+  if (!isHex(data)) return undefined
+  const lower = data.toLowerCase()
+  const hasMemo = lower.startsWith(transferWithMemoSelector)
+  if (!hasMemo && !lower.startsWith(transferSelector)) return undefined
+  if (lower.length !== selectorLength + wordDigits * (hasMemo ? 3 : 2)) return undefined
+  const to = addressOfWord(wordAt(lower, 0))
+  if (to === undefined) return undefined
+  const transfer = { to, amount: BigInt(`0x${wordAt(lower, 1)}`) }
+  return hasMemo ? { ...transfer, memo: `0x${wordAt(lower, 2)}` } : transfer
+}
+
+function wordAt(data: string, index: number): string {
+  const from = selectorLength + index * wordDigits
+  return data.slice(from, from + wordDigits)
+}
+
+function addressOfWord(word: string): Address | undefined {
+  const address = `0x${word.slice(24)}`
+  return word.startsWith('0'.repeat(24)) && isAddress(address) ? address : undefined
+}

@@ -1,0 +1,115 @@
+import type { Address } from '../address.ts'
+import type { Hex } from '../bytes.ts'
+import { addressWord, bytes32Word, bytesTail, selectorOf, uintWord } from '../evm-abi.ts'
+import { permit2Address } from './permit2.ts'
+import type { Permit2Transfer } from './permit2-digest.ts'
+import type { Permit2612 } from './permit2-eip2612.ts'
+import type { Reason } from './reasons.ts'
+
+/** A permit to settle: the transfer, what is taken of it, and the payer's consents. */
+export type Permit2Settlement = {
+  readonly transfer: Permit2Transfer
+  /** In the token's smallest unit; for `exact` all that was permitted. */
+  readonly amount: bigint
+  readonly signature: Hex
+  readonly permit2612: Permit2612 | undefined
+}
+
+const permit = '((address,uint256),uint256,uint256)'
+const permit2612 = '(uint256,uint256,bytes32,bytes32,uint8)'
+const selectors = {
+  exact: {
+    settle: selectorOf(`settle(${permit},address,(address,uint256),bytes)`),
+    settleWithPermit: selectorOf(`settleWithPermit(${permit2612},${permit},address,(address,uint256),bytes)`),
+  },
+  upto: {
+    settle: selectorOf(`settle(${permit},uint256,address,(address,address,uint256),bytes)`),
+    settleWithPermit: selectorOf(
+      `settleWithPermit(${permit2612},${permit},uint256,address,(address,address,uint256),bytes)`,
+    ),
+  },
+} as const
+const allowance = selectorOf('allowance(address,address)')
+const nonceBitmap = selectorOf('nonceBitmap(address,uint256)')
+const wordDigits = 64
+const permit2612Words = 5
+
+/**
+ * Call data for the x402 proxy that settles a permit: `settle`, or `settleWithPermit` where the payer also signed an EIP-2612 permit.
+ * Source: @x402/evm 2.27.0 `constants.ts`, x402ExactPermit2ProxyABI and x402UptoPermit2ProxyABI.
+ */
+export function encodePermit2Settle({ transfer, amount, signature, permit2612 }: Permit2Settlement): Hex {
+  const before = permit2612 === undefined ? '' : permit2612Tuple(permit2612)
+  const fields = before + settleFields(transfer, amount)
+  const selector = selectors[transfer.scheme][permit2612 === undefined ? 'settle' : 'settleWithPermit']
+  const tailAt = BigInt((fields.length + wordDigits) / 2)
+  return `${selector}${fields}${uintWord(tailAt)}${bytesTail(signature)}`
+}
+
+/**
+ * Whether this call data, sent to the proxy, settles exactly this permit with exactly this amount, under whatever signature. When
+ * such a transaction succeeded the permit paid: the proxy cannot succeed otherwise.
+ */
+export function isPermit2Settle(data: string, transfer: Permit2Transfer, amount: bigint): boolean {
+  const { settle, settleWithPermit } = selectors[transfer.scheme]
+  const call = data.toLowerCase()
+  const fields = settleFields(transfer, amount)
+  if (call.startsWith(settle)) return call.startsWith(fields, settle.length)
+  return (
+    call.startsWith(settleWithPermit) && call.startsWith(fields, settleWithPermit.length + permit2612Words * wordDigits)
+  )
+}
+
+/** Call data that asks a token how much Permit2 may spend of an account's. */
+export function encodePermit2Allowance(owner: Address): Hex {
+  return `${allowance}${addressWord(owner)}${addressWord(permit2Address)}`
+}
+
+/** Call data that asks Permit2 for the 256 nonces of an account among which this one is. */
+export function encodeNonceBitmap(owner: Address, nonce: bigint): Hex {
+  return `${nonceBitmap}${addressWord(owner)}${uintWord(nonce >> 8n)}`
+}
+
+/** Whether Permit2's bitmap for a nonce says that it is used, or was given up by its owner. */
+export function isNonceSpent(bitmap: bigint, nonce: bigint): boolean {
+  return ((bitmap >> (nonce & 255n)) & 1n) === 1n
+}
+
+const revertReasons: readonly (readonly [string, Reason])[] = [
+  ['InvalidNonce()', 'permit2_invalid_nonce'],
+  ['SignatureExpired(uint256)', 'permit2_deadline_expired'],
+  ['InvalidAmount(uint256)', 'permit2_invalid_amount'],
+  ['InvalidAmount()', 'permit2_invalid_amount'],
+  ['InvalidSignature()', 'invalid_permit2_signature'],
+  ['InvalidSignatureLength()', 'invalid_permit2_signature'],
+  ['InvalidSigner()', 'invalid_permit2_signature'],
+  ['InvalidContractSignature()', 'invalid_permit2_signature'],
+  ['InvalidDestination()', 'permit2_invalid_destination'],
+  ['InvalidOwner()', 'permit2_invalid_owner'],
+  ['PaymentTooEarly()', 'permit2_payment_too_early'],
+  ['Permit2612AmountMismatch()', 'permit2_2612_amount_mismatch'],
+  ['AmountExceedsPermitted()', 'upto_amount_exceeds_permitted'],
+  ['UnauthorizedFacilitator()', 'upto_unauthorized_facilitator'],
+]
+const reasonsBySelector = new Map<string, Reason>(revertReasons.map(([error, reason]) => [selectorOf(error), reason]))
+
+/** The reason behind the error with which the proxy or Permit2 reverted; undefined for one that is not known, such as the token's own. */
+export function reasonOfPermit2Revert(data: string): Reason | undefined {
+  return reasonsBySelector.get(data.slice(0, 10).toLowerCase())
+}
+
+function settleFields(
+  { scheme, owner, token, permitted, nonce, deadline, witness }: Permit2Transfer,
+  amount: bigint,
+): string {
+  const permitWords = addressWord(token) + uintWord(permitted) + uintWord(nonce) + uintWord(deadline)
+  if (scheme === 'exact')
+    return permitWords + addressWord(owner) + addressWord(witness.to) + uintWord(witness.validAfter)
+  if (witness.facilitator === undefined) throw new RangeError('upto names a facilitator')
+  const witnessWords = addressWord(witness.to) + addressWord(witness.facilitator) + uintWord(witness.validAfter)
+  return permitWords + uintWord(amount) + addressWord(owner) + witnessWords
+}
+
+function permit2612Tuple({ value, deadline, r, s, v }: Permit2612): string {
+  return uintWord(value) + uintWord(deadline) + bytes32Word(r) + bytes32Word(s) + uintWord(BigInt(v))
+}

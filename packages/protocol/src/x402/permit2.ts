@@ -1,0 +1,106 @@
+import { type Address, parseAddress } from '../address.ts'
+import { networkByCaip2, tokenByAddress } from '../chains.ts'
+import { parseRaw } from '../money.ts'
+import { signatureBytesMax } from '../signature.ts'
+import type { Expected } from './exact-evm.ts'
+import { address, type Cursor, isObject, member, optionalObject, rawAmount, text } from './fields.ts'
+import type { JsonObject, Parsed, PaymentRequirementsV2, ResourceInfo } from './messages.ts'
+import { parsed, readRequirementsV2, readResource } from './parse.ts'
+import type { Reason } from './reasons.ts'
+
+/** Uniswap's Permit2, at one address on every chain. */
+export const permit2Address: Address = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
+
+/** The x402 contracts that spend a Permit2 permit, at one address on every chain that has them. */
+export const permit2Proxies = {
+  exact: '0x402085c248EeA27D92E8b30b2C58ed07f9E20001',
+  upto: '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002',
+} as const satisfies { readonly [scheme: string]: Address }
+
+/** The schemes that Permit2 carries: `exact` takes what was permitted, `upto` at most that. */
+export type Permit2Scheme = keyof typeof permit2Proxies
+
+/** A payer's permit on the wire; integers as decimal digits below 2^256. `facilitator` is there for `upto` alone. */
+export type WirePermit2Authorization = {
+  readonly from: Address
+  readonly permitted: { readonly token: Address; readonly amount: string }
+  readonly spender: Address
+  readonly nonce: string
+  readonly deadline: string
+  readonly witness: { readonly to: Address; readonly facilitator: Address | undefined; readonly validAfter: string }
+}
+
+/** A payment by Permit2, version 2 (version 1 has none). The signature is any text: what it is worth is judged with the rest. */
+export type Permit2Payment = {
+  readonly x402Version: 2
+  readonly resource?: ResourceInfo | undefined
+  readonly accepted: PaymentRequirementsV2
+  readonly payload: { readonly signature: string; readonly permit2Authorization: WirePermit2Authorization }
+  readonly extensions?: JsonObject | undefined
+}
+
+const signatureTextMax = 2 + 2 * signatureBytesMax
+
+/** Whether a message that nobody has read yet means to pay by Permit2, well formed or not. */
+export function isPermit2Payment(value: unknown): boolean {
+  if (!isObject(value) || value.x402Version !== 2) return false
+  const scheme = isObject(value.accepted) ? value.accepted.scheme : undefined
+  return scheme === 'upto' || (isObject(value.payload) && 'permit2Authorization' in value.payload)
+}
+
+/**
+ * Reads a payment by Permit2 of scheme `exact` or `upto`. Unknown members are dropped; never throws.
+ * Source: x402 specification v2, `scheme_exact_evm.md` and `scheme_upto_evm.md`; @x402/evm 2.27.0 `types.ts`.
+ */
+export function parsePermit2Payment(value: unknown): Parsed<Permit2Payment> {
+  if (!isObject(value) || value.x402Version !== 2) return refuse('invalid_x402_version', '/x402Version', 'must be 2')
+  if (!isObject(value.payload) || !('permit2Authorization' in value.payload))
+    return refuse('unsupported_payload_type', '/payload', 'must hold a permit2Authorization')
+  const isUpto = isObject(value.accepted) && value.accepted.scheme === 'upto'
+  return parsed(value, 'invalid_payload', (cursor) => ({
+    x402Version: 2,
+    resource: value.resource == null ? undefined : readResource(member(cursor, 'resource')),
+    accepted: readRequirementsV2(member(cursor, 'accepted')),
+    payload: readPayload(member(cursor, 'payload'), isUpto),
+    extensions: optionalObject(cursor, 'extensions'),
+  }))
+}
+
+/**
+ * What requirements for a Permit2 payment ask for, in our terms, or the reason why it cannot be served here. Any token of the
+ * registry will do, with EIP-3009 or without. For `upto` the amount is the most that may be taken.
+ */
+export function expectedPermit2Of(requirements: PaymentRequirementsV2): Expected | Reason {
+  const network = networkByCaip2(requirements.network)
+  if (network === undefined) return 'invalid_network'
+  const token = tokenByAddress(network, requirements.asset)
+  const payTo = parseAddress(requirements.payTo)
+  const rawAmount = parseRaw(requirements.amount)
+  if (token === undefined || payTo === undefined || typeof rawAmount !== 'bigint') return 'invalid_payment_requirements'
+  return { network, token, rawAmount, payTo }
+}
+
+function readPayload(cursor: Cursor, isUpto: boolean): Permit2Payment['payload'] {
+  const authorization = member(cursor, 'permit2Authorization')
+  const permitted = member(authorization, 'permitted')
+  const witness = member(authorization, 'witness')
+  return {
+    signature: text(cursor, 'signature', signatureTextMax),
+    permit2Authorization: {
+      from: address(authorization, 'from'),
+      permitted: { token: address(permitted, 'token'), amount: rawAmount(permitted, 'amount') },
+      spender: address(authorization, 'spender'),
+      nonce: rawAmount(authorization, 'nonce'),
+      deadline: rawAmount(authorization, 'deadline'),
+      witness: {
+        to: address(witness, 'to'),
+        facilitator: isUpto ? address(witness, 'facilitator') : undefined,
+        validAfter: rawAmount(witness, 'validAfter'),
+      },
+    },
+  }
+}
+
+function refuse(reason: Reason, path: string, message: string): Parsed<never> {
+  return { ok: false, fault: { reason, path, message } }
+}
