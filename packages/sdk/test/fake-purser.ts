@@ -1,8 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  encodeMppJson,
+  evmChargeRequest,
+  formatChallenges,
+  type MppChallenge,
+  parseMppCredential,
+  tempoChargeRequest,
+} from '@purser/protocol'
 import { encodeHeader } from '../src/middleware/headers.ts'
 
 export const apiKey = 'svc_test_sk_for-the-sdk-tests'
 export const payer = '0x1111111111111111111111111111111111111111'
+export const token = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 export const txHash = `0x${'ab'.repeat(32)}`
 
 export interface SeenRequest {
@@ -96,7 +105,19 @@ function byContract(path: string, body: Record<string, unknown>, used: Set<strin
     return { status: 200, body: verification({ settlementPending: false, payer: null }) }
   if (used.has(credential)) return problem(409, 'duplicate-payment')
   used.add(credential)
+  if (body.protocol === 'mpp') return verifyMpp(credential, body)
   return { status: 200, body: verification({}) }
+}
+
+/** Of what Purser looks at, only what the tests need: that it is a credential, and of the body that came with it. */
+function verifyMpp(credential: string, body: Record<string, unknown>): Doing {
+  const parsed = parseMppCredential(credential)
+  const refused = (reason: string) => problem(402, 'payment-verification-failed', { reason })
+  if (!parsed.ok) return refused(parsed.fault.reason)
+  const { challenge } = parsed.value
+  if (challenge.digest !== body.digest) return refused('verification-failed')
+  if (body.price !== '0') return { status: 200, body: verification({ protocol: 'mpp' }) }
+  return { status: 200, body: verification({ protocol: 'mpp', amount: '0', settlementPending: false }) }
 }
 
 export function verification(changed: Record<string, unknown>): Record<string, unknown> {
@@ -118,21 +139,45 @@ export function verification(changed: Record<string, unknown>): Record<string, u
 let challenges = 0
 
 function challengeAnswer(body: Record<string, unknown>): Doing {
-  const one = () => {
-    const extra = { challenge: ++challenges }
-    const accepts = [{ scheme: 'exact', network: 'eip155:84532', amount: '10000', payTo: payer, extra }]
-    return {
-      x402: encodeHeader({ x402Version: 2, error: 'Payment required', resource: { url: body.resource }, accepts }),
-      x402V1: {
-        x402Version: 1,
-        error: 'Payment required',
-        accepts: [{ scheme: 'exact', network: 'base-sepolia', extra }],
-      },
-      mpp: null,
-      expiresAt: new Date(Date.now() + 300_000).toISOString(),
-    }
-  }
+  const one = () => ({
+    ...x402Offers(body, ++challenges),
+    mpp: body.acceptMPP === false ? null : formatChallenges(mppOffers(body)),
+    expiresAt: new Date(Date.now() + 300_000).toISOString(),
+  })
   return { status: 200, body: typeof body.count === 'number' ? Array.from({ length: body.count }, one) : one() }
+}
+
+/** A price of zero cannot be asked for in x402. */
+function x402Offers({ acceptX402, price, resource }: Record<string, unknown>, challenge: number) {
+  if (acceptX402 === false || price === '0') return { x402: null, x402V1: null }
+  const extra = { challenge, name: 'USDC', version: '2' }
+  const offer = { scheme: 'exact', payTo: payer, asset: token, maxTimeoutSeconds: 300, extra }
+  const accepts = [{ ...offer, network: 'eip155:84532', amount: '10000' }]
+  const v1 = { ...offer, network: 'base-sepolia', maxAmountRequired: '10000', resource, description: '', mimeType: '' }
+  return {
+    x402: encodeHeader({ x402Version: 2, error: 'Payment required', resource: { url: resource }, accepts }),
+    x402V1: { x402Version: 1, error: 'Payment required', accepts: [v1] },
+  }
+}
+
+/** One offer on Tempo and one on an EVM chain, each with an id of its own. */
+export function mppOffers({ resource, digest, price, credentialHeader }: Record<string, unknown>): MppChallenge[] {
+  const charge = { amount: price === '0' ? '0' : '10000', currency: token, recipient: payer } as const
+  const offer = (method: string, request: string): MppChallenge => ({
+    id: `challenge-${++challenges}`,
+    realm: new URL(String(resource)).hostname,
+    method,
+    intent: 'charge',
+    request,
+    expires: new Date(Date.now() + 300_000).toISOString(),
+    description: 'Goods, Payment id="none", and more',
+    ...(typeof digest === 'string' && { digest }),
+    ...(typeof credentialHeader === 'string' && { header: credentialHeader }),
+  })
+  return [
+    offer('tempo', encodeMppJson(tempoChargeRequest({ ...charge, chainId: 42431 }))),
+    offer('evm', encodeMppJson(evmChargeRequest({ ...charge, chainId: 84532, decimals: 6 }))),
+  ]
 }
 
 function perform(req: IncomingMessage, res: ServerResponse, doing: Doing): void {

@@ -13,9 +13,12 @@ test.each([
 })
 
 test('payment headers are exposed once, beside what is exposed already', () => {
-  const all = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE'
+  const mpp = 'WWW-Authenticate, Payment-Receipt, Payment-Replayed'
+  const all = `PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, ${mpp}`
   expect(exposeHeaders(null)).toBe(all)
-  expect(exposeHeaders('ETag, payment-required')).toBe('ETag, payment-required, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE')
+  expect(exposeHeaders('ETag, payment-required')).toBe(
+    `ETag, payment-required, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, ${mpp}`,
+  )
   expect(exposeHeaders(all)).toBe(all)
 })
 

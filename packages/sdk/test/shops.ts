@@ -1,11 +1,14 @@
 import { createServer } from 'node:http'
 import { Readable } from 'node:stream'
 import { createAdaptorServer } from '@hono/node-server'
-import express, { type Request } from 'express'
+import express, { type Request as ExpressRequest } from 'express'
+import Fastify, { type FastifyRequest } from 'fastify'
 import { type Context, Hono } from 'hono'
-import type { Fault, PayOptions, VerifiedPayment, WalletOptions } from '../src/middleware/express.ts'
+import { NextRequest } from 'next/server.js'
 import * as onExpress from '../src/middleware/express.ts'
+import * as onFastify from '../src/middleware/fastify.ts'
 import * as onHono from '../src/middleware/hono.ts'
+import * as onNext from '../src/middleware/next.ts'
 import { apiKey, close, type FakePurser, listen } from './fake-purser.ts'
 
 /** What is bought at /paid; at /fails, /throws, /huge and /streams the handler misbehaves as the name says. */
@@ -13,78 +16,144 @@ export const goods = { secret: 'the goods' }
 
 export interface Shop {
   readonly url: string
-  readonly runs: (VerifiedPayment | undefined)[]
-  readonly faults: Fault[]
+  readonly runs: (onExpress.VerifiedPayment | undefined)[]
+  readonly faults: onExpress.Fault[]
   readonly close: () => Promise<void>
 }
 
 export interface ShopOptions {
-  readonly wallet?: Partial<WalletOptions>
-  readonly pay?: Partial<Omit<PayOptions<Request | Context>, 'price'>>
+  readonly wallet?: Partial<onExpress.WalletOptions>
+  readonly pay?: Partial<Omit<onExpress.PayOptions<unknown>, 'price' | 'bindBody'>>
+  /** Binds the body, read in the framework's own way. */
+  readonly bindsBody?: true
 }
 
-function walletOf(fake: FakePurser, faults: Fault[], options: ShopOptions): WalletOptions {
+type Seen = Pick<Shop, 'faults' | 'runs'>
+
+const nothingSeen = (): Seen => ({ faults: [], runs: [] })
+const headers = { 'Cache-Control': 'public, max-age=60', 'X-Leak': 'goods' }
+
+function walletOf(fake: FakePurser, { faults }: Seen, options: ShopOptions): onExpress.WalletOptions {
   const retry = { delayMsFirst: 1, delayMsMax: 2 }
-  const onFault = (fault: Fault) => void faults.push(fault)
+  const onFault = (fault: onExpress.Fault) => void faults.push(fault)
   return { apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', retry, onFault, ...options.wallet }
 }
 
+/** The price stands in the query of the request's address, for tests alone. */
+function payOf<R>(addressOf: (request: R) => string, bodyOf: (request: R) => Body, options: ShopOptions) {
+  const price = (request: R) => new URL(addressOf(request), 'http://shop.test').searchParams.get('price') ?? '0.01'
+  const bindBody = options.bindsBody === undefined ? undefined : bodyOf
+  return { price, bindBody, description: 'Goods', mimeType: 'application/json', ...options.pay }
+}
+
+type Body = Uint8Array | string | Promise<Uint8Array>
+
 /** A provider's server with Express: the paid routes, and a middleware before them that sets headers of its own. */
 export async function expressShop(fake: FakePurser, options: ShopOptions = {}): Promise<Shop> {
-  const { faults, runs }: Pick<Shop, 'faults' | 'runs'> = { faults: [], runs: [] }
+  const seen = nothingSeen()
   const app = express()
   app.use((_req, res, next) => {
     res.setHeader('Access-Control-Expose-Headers', 'X-Own')
     next()
   })
-  app.use(onExpress.walletMiddleware(walletOf(fake, faults, options)))
-  const price = (req: Request) => String(req.query.price ?? '0.01')
-  app.use(onExpress.payMiddleware({ price, description: 'Goods', mimeType: 'application/json', ...options.pay }))
+  app.use(express.raw({ type: '*/*' }))
+  app.use(onExpress.walletMiddleware(walletOf(fake, seen, options)))
+  const bodyOf = ({ body }: ExpressRequest) => new Uint8Array(body)
+  app.use(onExpress.payMiddleware(payOf(({ url }: ExpressRequest) => url, bodyOf, options)))
   app.use((req, _res, next) => {
-    runs.push(onExpress.paymentOf(req))
+    seen.runs.push(onExpress.paymentOf(req))
     next()
   })
-  app.get(
-    '/paid',
-    (_req, res) => void res.set({ 'Cache-Control': 'public, max-age=60', 'X-Leak': 'goods' }).json(goods),
-  )
   app.get('/fails', (_req, res) => void res.status(422).json({ error: 'no such city' }))
   app.get('/throws', () => {
     throw new Error('the handler broke')
   })
   app.get('/huge', (_req, res) => void Readable.from(parts(40)).pipe(res))
   app.get('/streams', (_req, res) => void Readable.from(parts(4)).pipe(res.type('text/plain')))
+  app.all('/paid', (_req, res) => void res.set(headers).json(goods))
   app.use((_error: unknown, _req: unknown, res: express.Response, _next: unknown) => void res.status(500).send('broke'))
   const server = createServer(app)
-  return { url: await listen(server), runs, faults, close: () => close(server) }
+  return { url: await listen(server), ...seen, close: () => close(server) }
+}
+
+/** The same with Fastify. */
+export async function fastifyShop(fake: FakePurser, options: ShopOptions = {}): Promise<Shop> {
+  const seen = nothingSeen()
+  const app = Fastify()
+  app.addHook('onRequest', async (_request, reply) => void reply.header('Access-Control-Expose-Headers', 'X-Own'))
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  await app.register(onFastify.walletPlugin, walletOf(fake, seen, options))
+  const bodyOf = ({ body }: FastifyRequest) => (typeof body === 'string' || body instanceof Uint8Array ? body : '')
+  app.addHook('preHandler', onFastify.payHook(payOf(({ url }: FastifyRequest) => url, bodyOf, options)))
+  app.addHook('preHandler', async (request) => void seen.runs.push(onFastify.paymentOf(request)))
+  app.get('/fails', (_request, reply) => reply.code(422).send({ error: 'no such city' }))
+  app.get('/throws', async () => {
+    throw new Error('the handler broke')
+  })
+  app.get('/huge', (_request, reply) => reply.send(Readable.from(parts(40))))
+  app.get('/streams', (_request, reply) => reply.type('text/plain').send(Readable.from(parts(4))))
+  app.all('/paid', (_request, reply) => reply.headers(headers).send(goods))
+  app.setErrorHandler((_error, _request, reply) => reply.code(500).send('broke'))
+  await app.ready()
+  return { url: await listen(app.server), ...seen, close: () => close(app.server) }
 }
 
 /** The same with Hono on Node. */
 export async function honoShop(fake: FakePurser, options: ShopOptions = {}): Promise<Shop> {
-  const { faults, runs }: Pick<Shop, 'faults' | 'runs'> = { faults: [], runs: [] }
+  const seen = nothingSeen()
   const app = new Hono()
   app.use(async (c, next) => {
     c.res.headers.set('Access-Control-Expose-Headers', 'X-Own')
     await next()
   })
-  app.use(onHono.walletMiddleware(walletOf(fake, faults, options)))
-  const price = (c: Context) => c.req.query('price') ?? '0.01'
-  app.use(onHono.payMiddleware({ price, description: 'Goods', mimeType: 'application/json', ...options.pay }))
+  app.use(onHono.walletMiddleware(walletOf(fake, seen, options)))
+  const bodyOf = async (c: Context) => new Uint8Array(await c.req.arrayBuffer())
+  app.use(onHono.payMiddleware(payOf((c: Context) => c.req.url, bodyOf, options)))
   app.use(async (c, next) => {
-    runs.push(onHono.paymentOf(c))
+    seen.runs.push(onHono.paymentOf(c))
     await next()
   })
-  app.get('/paid', (c) => c.json(goods, 200, { 'Cache-Control': 'public, max-age=60', 'X-Leak': 'goods' }))
   app.get('/fails', (c) => c.json({ error: 'no such city' }, 422))
   app.get('/throws', () => {
     throw new Error('the handler broke')
   })
   app.get('/huge', () => new Response(streamOf(40)))
   app.get('/streams', () => new Response(streamOf(4), { headers: { 'content-type': 'text/plain' } }))
+  app.all('/paid', (c) => c.json(goods, 200, headers))
   app.onError((_error, c) => c.text('broke', 500))
-  const server = createAdaptorServer({ fetch: app.fetch })
+  return serve(seen, app.fetch)
+}
+
+/** The same with a route handler of Next's App Router, given Next's own request. */
+export async function nextShop(fake: FakePurser, options: ShopOptions = {}): Promise<Shop> {
+  const seen = nothingSeen()
+  const bodyOf = async (request: NextRequest) => new Uint8Array(await request.clone().arrayBuffer())
+  const pay = payOf((request: NextRequest) => request.url, bodyOf, options)
+  const route = onNext.withPayment({ ...walletOf(fake, seen, options), ...pay }, (request, _context: unknown) => {
+    seen.runs.push(onNext.paymentOf(request))
+    return nextAnswer(request.nextUrl.pathname)
+  })
+  return serve(seen, async (request) => {
+    const { method, headers, body } = request
+    const asked = new NextRequest(request.url, { method, headers, ...(body !== null && { body, duplex: 'half' }) })
+    return route(asked, undefined).catch(() => new Response('broke', { status: 500 }))
+  })
+}
+
+function nextAnswer(path: string): Response {
+  const own = { 'Access-Control-Expose-Headers': 'X-Own' }
+  if (path === '/paid') return Response.json(goods, { headers: { ...headers, ...own } })
+  if (path === '/fails') return Response.json({ error: 'no such city' }, { status: 422 })
+  if (path === '/huge') return new Response(streamOf(40))
+  if (path === '/streams') return new Response(streamOf(4), { headers: { 'content-type': 'text/plain' } })
+  if (path === '/throws') throw new Error('the handler broke')
+  return new Response('nothing here', { status: 404 })
+}
+
+async function serve(seen: Seen, fetch: (request: Request) => Response | Promise<Response>): Promise<Shop> {
+  const server = createAdaptorServer({ fetch })
   if (!('closeAllConnections' in server)) throw new Error('not an HTTP/1 server')
-  return { url: await listen(server), runs, faults, close: () => close(server) }
+  return { url: await listen(server), ...seen, close: () => close(server) }
 }
 
 /** So many times 64 KiB. */

@@ -1,12 +1,15 @@
+import { formatMppCredential } from '@purser/protocol'
 import { afterEach, beforeEach } from 'vitest'
 import { encodeHeader } from '../src/middleware/headers.ts'
-import { type Doing, type FakePurser, problem, startFakePurser, verification } from './fake-purser.ts'
-import { expressShop, honoShop, type Shop, type ShopOptions } from './shops.ts'
+import { type Doing, type FakePurser, mppOffers, problem, startFakePurser, verification } from './fake-purser.ts'
+import { expressShop, fastifyShop, honoShop, nextShop, type Shop, type ShopOptions } from './shops.ts'
 
 /** Every guarantee of the middleware holds for each of these. */
 export const frameworks: [string, typeof expressShop][] = [
   ['express', expressShop],
+  ['fastify', fastifyShop],
   ['hono', honoShop],
+  ['next', nextShop],
 ]
 
 let serial = 0
@@ -21,6 +24,21 @@ export function v2(): { 'PAYMENT-SIGNATURE': string } {
 export function v1(): { 'X-PAYMENT': string } {
   const payment = { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: { nonce: ++serial } }
   return { 'X-PAYMENT': encodeHeader(payment) }
+}
+
+/** A fresh MPP credential for a challenge on the method's chain; `asked` is what the challenge would be asked for with. */
+export function mpp(method: 'tempo' | 'evm' = 'evm', asked: Record<string, unknown> = {}): string {
+  const offers = mppOffers({ resource: 'http://shop.test/paid', price: '0.01', ...asked })
+  const challenge = offers.find((offer) => offer.method === method)
+  if (challenge === undefined) throw new Error('no such offer')
+  return formatMppCredential({ challenge, payload: { type: 'authorization', nonce: ++serial } })
+}
+
+/** A fresh payment in version 2 that the payer gave a name. */
+export function named(id: string): { 'PAYMENT-SIGNATURE': string } {
+  const extensions = { 'payment-identifier': { info: { required: false, id } } }
+  const payment = { x402Version: 2, accepted: { network: 'eip155:84532' }, payload: { nonce: ++serial }, extensions }
+  return { 'PAYMENT-SIGNATURE': encodeHeader(payment) }
 }
 
 /** A header of a response, empty when absent. */

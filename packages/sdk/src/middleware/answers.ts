@@ -1,19 +1,20 @@
+import { type MppProblem, mppProblems, mppProblemType } from '@purser/protocol'
 import type { X402V1Body } from '../payments.ts'
-import type { Credential } from './credential.ts'
 import { decodeHeader, encodeHeader } from './headers.ts'
 
-/** A complete answer of the middleware's own, in place of the handler's. */
+/** A complete answer of the middleware's own, in place of the handler's. Several values of a header stand in a list. */
 export interface OwnAnswer {
-  readonly status: 400 | 402 | 409 | 429 | 500 | 503
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  readonly body: string | Uint8Array<ArrayBuffer> | null
 }
 
 /** Why the middleware answers a problem record; the code is a member of the record. */
 const problems = {
-  'ambiguous-payment': [400, 'Bad Request', 'Send PAYMENT-SIGNATURE or X-PAYMENT, not both.'],
+  'ambiguous-payment': [400, 'Bad Request', 'Send one payment, in one header.'],
   'malformed-request': [400, 'Bad Request', 'The address of this request cannot be read.'],
   'duplicate-payment': [409, 'Conflict', 'This payment was used already. Sign a new one for another request.'],
+  'payment-identifier-conflict': [409, 'Conflict', 'The payment identifier was given to another payment already.'],
   'rate-limit-exceeded': [
     429,
     'Too Many Requests',
@@ -22,7 +23,7 @@ const problems = {
   'response-too-large': [
     500,
     'Internal Server Error',
-    'The answer is too large to be sold. The payment was not settled.',
+    'The answer is too large to be sold. A payment that was not settled yet stays unsettled.',
   ],
   'payments-unavailable': [
     503,
@@ -36,34 +37,51 @@ const problems = {
   ],
 } as const satisfies Record<string, readonly [OwnAnswer['status'], string, string]>
 
+const problemHeaders = { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' }
+
 /** A problem record (RFC 9457) that says nothing about what lies behind the paid route. */
 export function problemAnswer(code: keyof typeof problems, retryAfterSeconds?: number): OwnAnswer {
   const [status, title, detail] = problems[code]
-  const headers: Record<string, string> = { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' }
-  if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(Math.ceil(retryAfterSeconds))
-  return { status, headers, body: JSON.stringify({ type: 'about:blank', title, status, detail, code }) }
+  const waiting = retryAfterSeconds === undefined ? {} : { 'Retry-After': String(Math.ceil(retryAfterSeconds)) }
+  const body = JSON.stringify({ type: 'about:blank', title, status, detail, code })
+  return { status, headers: { ...problemHeaders, ...waiting }, body }
 }
 
-/** A challenge that x402 can be asked with: version 2, and version 1 where it has a name for the network. */
-export interface X402Challenge {
-  readonly x402: string
+/** What one 402 offers: x402 in version 2 and, where the network has a name in it, 1; one `WWW-Authenticate` for each MPP offer. */
+export interface Offers {
+  readonly x402: string | null
   readonly x402V1: X402V1Body | null
+  readonly mpp: readonly string[]
+}
+
+/** Why the payment that came was refused, in the words of its protocol. */
+export interface Refusal {
+  readonly protocol: 'x402' | 'mpp'
+  readonly reason: string
+  /** What Purser says about it in a sentence, for the payer. */
+  readonly message?: string | undefined
 }
 
 /**
- * The 402 that asks for a payment: the header for version 2 of x402, the body for version 1. `reason` says in both why
- * the payment that came was refused.
+ * The 402 that asks for a payment in every protocol at once: a header for version 2 of x402, the body for version 1, a
+ * header for each MPP offer, and a problem record (RFC 9457) beside version 1's members for whoever reads that.
  */
-export function challengeAnswer(challenge: X402Challenge, reason?: string): OwnAnswer {
-  const required = reason === undefined ? challenge.x402 : withError(challenge.x402, reason)
-  // A network without a name in version 1 is paid with version 2 alone; its clients read the header and not the body.
-  const offered = challenge.x402V1 ?? {}
-  const body = reason === undefined ? offered : { ...offered, error: reason }
-  return {
-    status: 402,
-    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', 'PAYMENT-REQUIRED': required },
-    body: JSON.stringify(body),
+export function challengeAnswer(offers: Offers, refusal?: Refusal): OwnAnswer {
+  const { x402, x402V1, mpp } = offers
+  const x402Error = refusal?.protocol === 'x402' ? refusal.reason : undefined
+  const headers: Record<string, string | readonly string[]> = {
+    'Content-Type': x402 === null ? 'application/problem+json' : 'application/json',
+    'Cache-Control': 'no-store',
   }
+  if (x402 !== null) headers['PAYMENT-REQUIRED'] = x402Error === undefined ? x402 : withError(x402, x402Error)
+  if (mpp.length > 0) headers['WWW-Authenticate'] = mpp
+  const body = {
+    // A network without a name in version 1 is paid with version 2 alone; its clients read the header and not the body.
+    ...x402V1,
+    ...(x402Error !== undefined && { error: x402Error }),
+    ...(mpp.length > 0 && mppProblem(refusal)),
+  }
+  return { status: 402, headers, body: JSON.stringify(body) }
 }
 
 function withError(required: string, reason: string): string {
@@ -71,33 +89,27 @@ function withError(required: string, reason: string): string {
   return decoded === undefined ? required : encodeHeader({ ...decoded, error: reason })
 }
 
-/** The 402 for a payment that was valid and could not be settled: the goods stay here, the payer keeps the money. */
-export function unsettledAnswer(credential: Credential, payer: string | null, reason: string): OwnAnswer {
-  const { network, responseHeader } = credential
-  const failure = { success: false, errorReason: reason, transaction: '', network, ...named(payer) }
-  return {
-    status: 402,
-    headers: {
-      'Content-Type': 'application/json',
-      'Cache-Control': 'no-store',
-      [responseHeader]: encodeHeader(failure),
-    },
-    body: JSON.stringify({ error: reason }),
-  }
+/** A refusal that no other payment of this kind can cure, such as `method-unsupported`: no challenge comes with it. */
+export function finalRefusal(refusal: Refusal): OwnAnswer | undefined {
+  const problem = mppProblem(refusal)
+  if (refusal.protocol !== 'mpp' || problem.status === 402) return undefined
+  return { status: problem.status, headers: problemHeaders, body: JSON.stringify(problem) }
 }
 
-/** The value of `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE` for a payment that went through, or is on its way. */
-export function receiptOf(
-  credential: Credential,
-  payer: string | null,
-  txHash: string | null,
-  pending: boolean,
-): string {
-  const receipt = { success: true, transaction: txHash ?? '', network: credential.network, ...named(payer) }
-  return encodeHeader(pending ? { ...receipt, extra: { settlement: 'pending' } } : receipt)
+const unpaid = problemOf('payment-required', 'This resource must be paid for.')
+
+function mppProblem(refusal: Refusal | undefined): ReturnType<typeof problemOf> {
+  if (refusal === undefined) return unpaid
+  const code = isMppProblem(refusal.reason) ? refusal.reason : 'verification-failed'
+  const said = `The payment was refused: ${refusal.reason}.`
+  return problemOf(code, refusal.message === undefined ? said : `${said} ${refusal.message}`)
 }
 
-/** Optional members of the protocol are left out, not null. */
-function named(payer: string | null): { payer?: string } {
-  return payer === null ? {} : { payer }
+function problemOf(code: MppProblem, detail: string) {
+  const { status, title } = mppProblems[code]
+  return { type: mppProblemType(code), title, status, detail }
+}
+
+function isMppProblem(reason: string): reason is MppProblem {
+  return Object.hasOwn(mppProblems, reason)
 }

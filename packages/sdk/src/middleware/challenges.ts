@@ -1,22 +1,25 @@
 import type { Purser } from '../client.ts'
-import type { Challenge, ChallengeRequest } from '../payments.ts'
+import type { Challenge } from '../payments.ts'
+import type { ChallengeAsked } from './contract.ts'
 
 /** A challenge nearer to its end than this is thrown away: a payer needs time to sign. */
 const remainingMsMin = 60_000
 const routesMax = 1_000
 const stockMax = 100
 
-export type TakeChallenge = (request: ChallengeRequest) => Promise<Challenge>
+export type TakeChallenge = (request: ChallengeAsked) => Promise<Challenge>
 
 /**
  * Challenges fetched ahead, `count` at a time for each route and price. Each is handed out once and never again: a
- * challenge that two payers saw would let one of them answer for the other.
+ * challenge that two payers saw would let one of them answer for the other. One that is bound to a body is asked for by
+ * itself.
  */
 export function challengesAhead(purser: Purser, count: number, now: () => number = Date.now): TakeChallenge {
   if (count <= 1) return (request) => purser.payments.challenge(request)
   const stocks = new Map<string, Challenge[]>()
 
   return async ({ ip: _, ...request }) => {
+    if (request.digest !== undefined) return purser.payments.challenge(request)
     const key = JSON.stringify(request)
     const waiting = takeFresh(stocks.get(key), now())
     if (waiting !== undefined) return waiting

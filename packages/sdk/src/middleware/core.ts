@@ -1,8 +1,13 @@
-import { PaymentRefusedError, PurserError, RateLimitError, ValidationError } from '../errors.ts'
+import { contentDigest, sha256 } from '@purser/protocol'
+import { ConflictError, PaymentRefusedError, ValidationError } from '../errors.ts'
 import type { Verification, VerifiedPayment } from '../payments.ts'
-import { challengeAnswer, type OwnAnswer, problemAnswer } from './answers.ts'
+import { finalRefusal, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
+import { askToPay, type Sale } from './ask.ts'
+import type { VerifyAsked } from './contract.ts'
 import { type Credential, findCredential } from './credential.ts'
-import { type PayOptions, type Route, routeOf, type Till } from './options.ts'
+import { type PayOptions, routeOf, type Till } from './options.ts'
+import { unsettledAnswer } from './receipts.ts'
+import type { Claim } from './replays.ts'
 import { type Conclusion, conclude } from './settle.ts'
 
 /** A request as the core sees it, whatever the framework. */
@@ -12,6 +17,7 @@ export interface PaidRequest<R> {
   readonly origin: string
   /** Path and query as the caller sent them. */
   readonly target: string
+  /** All values of a header, joined with commas; names are lower case. */
   readonly header: (name: string) => string | undefined
   /** The framework's own request, for the provider's functions. */
   readonly own: R
@@ -31,15 +37,8 @@ export interface Paid {
   readonly conclude: () => Promise<Conclusion>
   /** The answer when the handler's is larger than may be kept back; the payment stays unsettled. */
   readonly tooLarge: () => OwnAnswer
-}
-
-interface Sale {
-  readonly till: Till
-  readonly route: Route
-  readonly price: string
-  readonly resource: string
-  readonly method: string
-  readonly ip: string | undefined
+  /** Call when the handler failed: nothing is settled, and the payer may use the name of his payment again. */
+  readonly failed: () => void
 }
 
 /**
@@ -49,86 +48,111 @@ interface Sale {
  */
 export async function admit<R>(till: Till, options: PayOptions<R>, request: PaidRequest<R>): Promise<Admission> {
   const route = routeOf(till.defaults, options)
-  if (route.freeMethods.includes(request.method)) return { kind: 'free' }
+  const { method, header, own } = request
+  if (route.freeMethods.includes(method)) return { kind: 'free' }
   const resource = resourceOf(till.publicUrl ?? request.origin, request.target)
   if (resource === undefined) return refuse(problemAnswer('malformed-request'))
-  const credential = findCredential(request.header)
+  const credential = findCredential(header)
   if (credential === 'ambiguous') return refuse(problemAnswer('ambiguous-payment'))
-
-  const price = typeof options.price === 'string' ? options.price : await options.price(request.own)
-  const sale: Sale = { till, route, price, resource, method: request.method, ip: options.clientIp?.(request.own) }
-  return credential === 'none' ? refuse(await askToPay(sale)) : verify(sale, credential)
+  const price = typeof options.price === 'string' ? options.price : await options.price(own)
+  const digest = options.bindBody === undefined ? undefined : contentDigest(bytesOf(await options.bindBody(own)))
+  const [ip, acceptPayment] = [options.clientIp?.(own), header('accept-payment')]
+  const sale: Sale = { till, route, price, resource, method, ip, digest, acceptPayment }
+  if (credential === 'none' || !route.protocols.includes(credential.protocol)) return refuse(await askToPay(sale))
+  const claim = claimOf(sale, credential)
+  if (claim.kind === 'replay') return refuse(claim.answer)
+  if (claim.kind === 'duplicate') return refuse(problemAnswer('duplicate-payment'))
+  if (claim.kind === 'conflict') return refuse(problemAnswer('payment-identifier-conflict'))
+  return verify(sale, credential, claim)
 }
 
-async function verify(sale: Sale, credential: Credential): Promise<Admission> {
-  const { till, route, price, resource, method } = sale
+type Claimed = Extract<Claim, { kind: 'claimed' }> | { readonly kind: 'nameless'; readonly free: () => void }
+
+function claimOf(sale: Sale, credential: Credential): Exclude<Claim, { kind: 'claimed' }> | Claimed {
+  const id = credential.protocol === 'x402' ? credential.paymentId : undefined
+  if (id === undefined) return { kind: 'nameless', free: () => {} }
+  const said = JSON.stringify([credential.value, sale.method, sale.resource, sale.digest])
+  return sale.till.replays.claim({ id, fingerprint: sha256(bytesOf(said)).join() })
+}
+
+async function verify(sale: Sale, credential: Credential, claim: Claimed): Promise<Admission> {
   try {
-    const verification = await till.purser.payments.verify({
-      protocol: 'x402',
-      credential: credential.value,
-      price,
-      currency: 'USD',
-      walletId: till.walletId,
-      resource,
-      method,
-      ...(route.description !== undefined && { description: route.description }),
-    })
-    return paid(sale, credential, verification)
+    return paid(sale, credential, claim, await sale.till.purser.payments.verify(requestOf(sale, credential)))
   } catch (error) {
-    const reason = reasonAgainst(error)
-    if (reason !== undefined) return refuse(await askToPay(sale, reason))
-    if (error instanceof PurserError && error.code === 'duplicate-payment')
-      return refuse(problemAnswer('duplicate-payment'))
-    till.onFault({ stage: 'verify', error })
-    return refuse(problemAnswer('payments-unavailable', 5))
+    claim.free()
+    const refusal = refusalIn(error, credential)
+    if (refusal !== undefined) return refuse(finalRefusal(refusal) ?? (await askToPay(sale, refusal)))
+    if (error instanceof ConflictError && isUsedUp(error.code)) return refuse(problemAnswer(error.code))
+    sale.till.onFault({ stage: 'verify', error })
+    // On Tempo the money may move while Purser verifies.
+    return refuse(problemAnswer(credential.protocol === 'mpp' ? 'settlement-unavailable' : 'payments-unavailable', 5))
+  }
+}
+
+function requestOf({ till, route, price, resource, method, digest }: Sale, credential: Credential): VerifyAsked {
+  return {
+    protocol: credential.protocol,
+    credential: credential.value,
+    price,
+    currency: 'USD',
+    walletId: till.walletId,
+    resource,
+    method,
+    ...(route.description !== undefined && { description: route.description }),
+    ...(digest !== undefined && { digest }),
   }
 }
 
 /** Why the credential itself is bad, or undefined when the error is about anything else. */
-function reasonAgainst(error: unknown): string | undefined {
-  if (error instanceof PaymentRefusedError) return error.reason
-  const unreadable = error instanceof ValidationError && error.errors.some(({ path }) => path === '/credential')
-  return unreadable ? 'invalid_payload' : undefined
-}
-
-async function askToPay(sale: Sale, reason?: string): Promise<OwnAnswer> {
-  const { till, route, price, resource, ip } = sale
-  try {
-    const { x402, x402V1 } = await till.takeChallenge({
-      walletId: till.walletId,
-      resource,
-      price,
-      acceptMPP: false,
-      ...(route.description !== undefined && { description: route.description }),
-      ...(route.mimeType !== undefined && { mimeType: route.mimeType }),
-      ...(ip !== undefined && { ip }),
-    })
-    if (x402 === null) throw new Error('The challenge offers no x402 payment.')
-    return challengeAnswer({ x402, x402V1 }, reason)
-  } catch (error) {
-    if (ip !== undefined && error instanceof RateLimitError)
-      return problemAnswer('rate-limit-exceeded', error.retryAfterSeconds ?? 60)
-    till.onFault({ stage: 'challenge', error })
-    return problemAnswer('payments-unavailable', 5)
+function refusalIn(error: unknown, { protocol }: Credential): Refusal | undefined {
+  if (error instanceof PaymentRefusedError) {
+    const message = error.problem?.message
+    return { protocol, reason: error.reason, message: typeof message === 'string' ? message : undefined }
   }
+  const unreadable = error instanceof ValidationError && error.errors.some(({ path }) => path === '/credential')
+  if (!unreadable) return undefined
+  return { protocol, reason: protocol === 'mpp' ? 'malformed-credential' : 'invalid_payload' }
 }
 
-function paid({ till, route }: Sale, credential: Credential, verification: Verification): Admission {
+function isUsedUp(code: string): code is 'duplicate-payment' | 'payment-identifier-conflict' {
+  return code === 'duplicate-payment' || code === 'payment-identifier-conflict'
+}
+
+function paid(sale: Sale, credential: Credential, claim: Claimed, verification: Verification): Admission {
+  const { till, route } = sale
   const { valid: _, settlementToken, ...payment } = verification
+  const unsettled = async (reason: string) => {
+    claim.free()
+    if (credential.protocol === 'mpp') return askToPay(sale, { protocol: 'mpp', reason })
+    return unsettledAnswer(credential, payment.payer, reason)
+  }
+  const keep = claim.kind === 'claimed' ? claim.keep : undefined
+  const unsold = (error: Error) => {
+    claim.free()
+    till.onFault({ stage: 'handler', error, payment })
+  }
   return {
     kind: 'paid',
     payment,
     bodyBytesMax: route.bodyBytesMax,
-    conclude: () => conclude({ till, route, credential, payment, settlementToken }),
+    conclude: () => conclude({ till, route, credential, payment, settlementToken, unsettled, keep }),
     tooLarge: () => {
-      till.onFault({ stage: 'handler', error: new RangeError('The answer exceeds bodyBytesMax.'), payment })
+      unsold(new RangeError('The answer exceeds bodyBytesMax.'))
       return problemAnswer('response-too-large')
+    },
+    failed: () => {
+      if (payment.txHash === null) return claim.free()
+      unsold(new Error('The handler failed after the money had moved.'))
     },
   }
 }
 
 function refuse(answer: OwnAnswer): Admission {
   return { kind: 'refused', answer }
+}
+
+function bytesOf(data: Uint8Array | string): Uint8Array {
+  return typeof data === 'string' ? new TextEncoder().encode(data) : data
 }
 
 /** Purser takes no longer URL; a caller who sends one is told so, and it is not the provider's fault. */

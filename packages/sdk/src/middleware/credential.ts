@@ -2,26 +2,71 @@ import { isRecord } from '../problem.ts'
 import { decodeHeader } from './headers.ts'
 
 /** A payment as the caller sent it. Nothing in it is true before Purser has verified it. */
-export interface Credential {
+export type Credential = X402Credential | MppSent
+
+export interface X402Credential {
+  readonly protocol: 'x402'
   /** The header's raw value. */
   readonly value: string
   /** The header that answers it: version 2 of x402 reads one, version 1 the other. */
   readonly responseHeader: 'PAYMENT-RESPONSE' | 'X-PAYMENT-RESPONSE'
   /** The network as the payer named it, CAIP-2 in version 2, a name in version 1; `stub` for a payment that is none. */
   readonly network: string
+  /** The payer's own name for the payment (x402 extension `payment-identifier`), under which a repeat is answered. */
+  readonly paymentId: string | undefined
 }
 
-/** Finds the payment of a request: `none`, `ambiguous` when both headers carry one, or the credential. */
-export function findCredential(header: (name: string) => string | undefined): Credential | 'none' | 'ambiguous' {
+export interface MppSent {
+  readonly protocol: 'mpp'
+  /** Scheme and token, or a stub alone: what else stood in the header, such as a `Bearer` key, is not passed on. */
+  readonly value: string
+}
+
+type Headers = (name: string) => string | undefined
+
+/**
+ * Finds the payment of a request: `none`, `ambiguous` when there are several, in whatever headers and protocols, or the
+ * credential. Copies joined with commas in one header count as several (MPP: draft-httpauth-payment-00, one credential
+ * for each request).
+ */
+export function findCredential(header: Headers): Credential | 'none' | 'ambiguous' {
   const [v2, v1] = [header('payment-signature') ?? '', header('x-payment') ?? '']
-  if (v2 !== '' && v1 !== '') return 'ambiguous'
-  if (v2 !== '') return { value: v2, responseHeader: 'PAYMENT-RESPONSE', network: networkOf(v2) }
-  if (v1 !== '') return { value: v1, responseHeader: 'X-PAYMENT-RESPONSE', network: networkOf(v1) }
-  return 'none'
+  const mpp = [...paymentsIn(header('authorization')), ...paymentsIn(header('payment-authorization'))]
+  const sent = countOf(v2) + countOf(v1) + mpp.length
+  if (sent === 0) return 'none'
+  if (sent > 1) return 'ambiguous'
+  const [value] = mpp
+  if (value !== undefined) return { protocol: 'mpp', value }
+  return v2 === '' ? x402Of(v1, 'X-PAYMENT-RESPONSE') : x402Of(v2, 'PAYMENT-RESPONSE')
 }
 
-function networkOf(value: string): string {
+/** Base64 has no comma, so each one begins another copy of the header. */
+function countOf(value: string): number {
+  return value === '' ? 0 : value.split(',').filter((part) => part.trim() !== '').length
+}
+
+/** Other schemes may stand beside the payment, with quoted strings in which a comma separates nothing. */
+const quoted = /"(?:[^"\\]|\\.)*(?:"|$)/g
+
+function paymentsIn(value: string | undefined): string[] {
+  if (value === undefined) return []
+  const elements = value.replaceAll(quoted, '""').split(',')
+  const payments = elements.map((element) => element.trim()).filter((element) => /^Payment\s/i.test(element))
+  return payments.map((payment) => payment.replace(/^Payment\s+(?=stub_payment_)/i, ''))
+}
+
+function x402Of(value: string, responseHeader: X402Credential['responseHeader']): X402Credential {
   const payload = decodeHeader(value)
   const named = isRecord(payload?.accepted) ? payload.accepted.network : payload?.network
-  return typeof named === 'string' ? named : 'stub'
+  const network = typeof named === 'string' ? named : 'stub'
+  return { protocol: 'x402', value, responseHeader, network, paymentId: paymentIdOf(payload?.extensions) }
+}
+
+/** An id outside of the extension's own limits is nobody's id. */
+const paymentIdPattern = /^[a-zA-Z0-9_-]{16,128}$/
+
+function paymentIdOf(extensions: unknown): string | undefined {
+  const extension = isRecord(extensions) ? extensions['payment-identifier'] : undefined
+  const id = isRecord(extension) && isRecord(extension.info) ? extension.info.id : undefined
+  return typeof id === 'string' && paymentIdPattern.test(id) ? id : undefined
 }

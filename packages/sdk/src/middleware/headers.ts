@@ -1,7 +1,15 @@
 import { isRecord } from '../problem.ts'
 
 /** Headers that a browser's script may read only when the answer says so. */
-const exposed = ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE']
+const exposed = [
+  'PAYMENT-REQUIRED',
+  'PAYMENT-RESPONSE',
+  'X-PAYMENT-RESPONSE',
+  'WWW-Authenticate',
+  'Payment-Receipt',
+  'Payment-Replayed',
+]
+const exposedAlone = exposed.join(', ')
 
 /** Standard base64 of the UTF-8 JSON, as every x402 header wants it (x402 HTTP transport, versions 1 and 2). */
 export function encodeHeader(value: unknown): string {
@@ -33,7 +41,8 @@ export function privateCacheControl(existing: string | null | undefined): string
 
 /** `Access-Control-Expose-Headers` with the payment headers added to what is exposed already. */
 export function exposeHeaders(existing: string | null | undefined): string {
-  const present = (existing ?? '').split(',').map((name) => name.trim())
+  if (existing === undefined || existing === null || existing === '') return exposedAlone
+  const present = existing.split(',').map((name) => name.trim())
   const lower = new Set(present.map((name) => name.toLowerCase()))
   const added = exposed.filter((name) => !lower.has(name.toLowerCase()))
   return [...present.filter((name) => name !== ''), ...added].join(', ')

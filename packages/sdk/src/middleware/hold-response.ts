@@ -8,6 +8,8 @@ export interface HeldResponse {
   readonly held: Promise<'ended' | 'too-large'>
   /** The status that the handler gave. */
   readonly status: () => number
+  /** The whole body as the handler wrote it. */
+  readonly body: () => Uint8Array<ArrayBuffer>
   /** Lets the handler's answer go out as it was written. */
   readonly release: () => void
   /**
@@ -17,16 +19,20 @@ export interface HeldResponse {
   readonly replace: (answer: OwnAnswer) => void
 }
 
+/** Headers by name, as Node and Fastify hold them. */
+export type HeaderValues = Readonly<Record<string, number | string | string[] | undefined>>
+
 type Chunk = readonly [data: string | Uint8Array, encoding: BufferEncoding]
 
 /**
  * Takes the place of `write`, `end`, `writeHead` and `flushHeaders` of a Node response. To the handler the response
  * looks as it would without us: `headersSent` and `writableEnded` tell what the handler did, so that an error page is
- * never appended to half an answer.
+ * never appended to half an answer. `before` are headers that the framework keeps for later; a replacing answer has them
+ * too.
  */
-export function holdResponse(res: ServerResponse, bodyBytesMax: number): HeldResponse {
+export function holdResponse(res: ServerResponse, bodyBytesMax: number, before: HeaderValues = {}): HeldResponse {
   const { write, end, writeHead, flushHeaders } = res
-  const headersBefore = { ...res.getHeaders() }
+  const headersBefore = { ...res.getHeaders(), ...before }
   const chunks: Chunk[] = []
   const state = { bytes: 0, status: res.statusCode, begun: false, ended: false, dropping: false }
   let report: (how: 'ended' | 'too-large') => void = () => {}
@@ -78,6 +84,7 @@ export function holdResponse(res: ServerResponse, bodyBytesMax: number): HeldRes
   return {
     held,
     status: () => state.status,
+    body: () => joined(chunks),
     release: () => {
       restoreHead()
       Object.assign(res, { write, end, statusCode: state.status })
@@ -92,7 +99,7 @@ export function holdResponse(res: ServerResponse, bodyBytesMax: number): HeldRes
       for (const name of res.getHeaderNames()) res.removeHeader(name)
       for (const [name, value] of Object.entries(headersBefore)) if (value !== undefined) res.setHeader(name, value)
       setAnswerHead(res, answer)
-      end.call(res, answer.body, 'utf8')
+      end.call(res, answer.body ?? '', 'utf8')
     },
   }
 }
@@ -117,6 +124,11 @@ function chunkOf(data: unknown, encoding: unknown): Chunk | undefined {
   if (typeof data !== 'string') return undefined
   if (isEncoding(encoding)) return [data, encoding]
   return [new TextEncoder().encode(data), 'utf8']
+}
+
+function joined(chunks: readonly Chunk[]): Uint8Array<ArrayBuffer> {
+  const parts = chunks.map(([data, encoding]) => (typeof data === 'string' ? Buffer.from(data, encoding) : data))
+  return new Uint8Array(Buffer.concat(parts))
 }
 
 function isEncoding(encoding: unknown): encoding is BufferEncoding {

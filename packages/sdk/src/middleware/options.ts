@@ -1,6 +1,8 @@
 import { createPurser, type Purser, type PurserOptions } from '../client.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { challengesAhead, type TakeChallenge } from './challenges.ts'
+import type { CredentialHeader } from './contract.ts'
+import { openReplays, type Replays } from './replays.ts'
 
 /** What the provider is told when a paid request could not be served as it should; the payer sees none of it. */
 export interface Fault {
@@ -10,6 +12,9 @@ export interface Fault {
   /** Settles the payment after all; asking again is safe. Present when whether it was settled is not known. */
   readonly settleAgain?: (() => Promise<Settlement>) | undefined
 }
+
+/** A way to be paid. */
+export type PaymentProtocol = 'x402' | 'mpp'
 
 /** What may be said for all paid routes at once, or for one of them. */
 export interface RouteDefaults {
@@ -30,6 +35,16 @@ export interface RouteDefaults {
   readonly bodyBytesMax?: number | undefined
   /** Pass without paying; `OPTIONS` when left out. A `HEAD` runs the handler of `GET`, so it is sold like it. */
   readonly freeMethods?: readonly string[] | undefined
+  /**
+   * What a 402 offers and which payments are taken; both when left out. With MPP on Tempo the money may have moved before
+   * the handler runs: when the handler fails then, `onFault` is told, and what is owed to the payer is yours to settle.
+   */
+  readonly protocols?: readonly PaymentProtocol[] | undefined
+  /**
+   * Where MPP clients are told to put their credential; `Authorization` when left out. `Payment-Authorization` keeps
+   * `Authorization: Bearer` free for keys of your own. A credential in either is taken.
+   */
+  readonly credentialHeader?: CredentialHeader | undefined
 }
 
 export interface WalletOptions extends RouteDefaults, PurserOptions {
@@ -42,6 +57,11 @@ export interface WalletOptions extends RouteDefaults, PurserOptions {
   readonly publicUrl?: string | undefined
   /** Challenges fetched with one call; 1 when left out. */
   readonly challengeBatch?: number | undefined
+  /**
+   * How long an answer sold to a payer who named his payment (x402 extension `payment-identifier`) is kept for a repeat;
+   * 5 minutes when left out.
+   */
+  readonly replayTtlMs?: number | undefined
   /** Told of every fault; prints one line when left out. */
   readonly onFault?: ((fault: Fault) => void) | undefined
 }
@@ -52,6 +72,11 @@ export interface PayOptions<R> extends RouteDefaults {
   readonly currency?: 'USD' | undefined
   /** The caller's address, so that Purser limits the challenges of one caller. Without effect with `challengeBatch`. */
   readonly clientIp?: ((request: R) => string | undefined) | undefined
+  /**
+   * The body of the request, byte for byte as it came. With it a payment is good for that body alone. Its challenges are
+   * never fetched ahead, and it runs before anything is paid: bound its size.
+   */
+  readonly bindBody?: ((request: R) => Uint8Array | string | Promise<Uint8Array | string>) | undefined
 }
 
 /** The client and the defaults that `walletMiddleware` puts on each request. */
@@ -60,6 +85,7 @@ export interface Till {
   readonly walletId: string
   readonly publicUrl: string | undefined
   readonly takeChallenge: TakeChallenge
+  readonly replays: Replays
   readonly onFault: (fault: Fault) => void
   readonly defaults: RouteDefaults
 }
@@ -72,7 +98,11 @@ export interface Route {
   readonly holdMsMax: number
   readonly bodyBytesMax: number
   readonly freeMethods: readonly string[]
+  readonly protocols: readonly PaymentProtocol[]
+  readonly credentialHeader: CredentialHeader
 }
+
+const bothProtocols: readonly PaymentProtocol[] = ['x402', 'mpp']
 
 /** The route's own word first, then the wallet's, then ours. */
 export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
@@ -83,6 +113,8 @@ export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
     holdMsMax: own.holdMsMax ?? defaults.holdMsMax ?? 60_000,
     bodyBytesMax: own.bodyBytesMax ?? defaults.bodyBytesMax ?? 10_000_000,
     freeMethods: own.freeMethods ?? defaults.freeMethods ?? ['OPTIONS'],
+    protocols: own.protocols ?? defaults.protocols ?? bothProtocols,
+    credentialHeader: own.credentialHeader ?? defaults.credentialHeader ?? 'Authorization',
   }
 }
 
@@ -94,11 +126,13 @@ export function openTill(options: WalletOptions): Till {
   const retry = { retryAfterMsMax: 2_000, delayMsFirst: 200, delayMsMax: 2_000, ...options.retry }
   const purser = createPurser({ ...options, timeoutMs: options.timeoutMs ?? 15_000, retry })
   if (options.walletId === '') throw new TypeError('walletId is empty.')
+  if (options.protocols?.length === 0) throw new TypeError('protocols is empty: nobody could pay.')
   return {
     purser,
     walletId: options.walletId,
     publicUrl: options.publicUrl === undefined ? undefined : publicBase(options.publicUrl),
     takeChallenge: challengesAhead(purser, options.challengeBatch ?? 1),
+    replays: openReplays(options.replayTtlMs ?? 300_000),
     onFault: quietly(options.onFault ?? printFault),
     defaults: options,
   }

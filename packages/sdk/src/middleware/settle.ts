@@ -1,16 +1,22 @@
 import { ConflictError, PurserError } from '../errors.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { pause } from '../transport.ts'
-import { type OwnAnswer, problemAnswer, receiptOf, unsettledAnswer } from './answers.ts'
+import { type OwnAnswer, problemAnswer } from './answers.ts'
 import type { Credential } from './credential.ts'
 import type { Route, Till } from './options.ts'
+import { type Moved, receiptOf } from './receipts.ts'
 
 /** Purser waits on its side; this only keeps a quick answer from being asked for in a tight loop. */
 const askAgainMs = 500
 
 /** `release` with the header that proves the payment, or the answer to give in place of the handler's. */
 export type Conclusion =
-  | { readonly kind: 'release'; readonly receipt: readonly [name: string, value: string] }
+  | {
+      readonly kind: 'release'
+      readonly receipt: readonly [name: string, value: string]
+      /** Call with the answer as it leaves, where it is given: a repeat of the same purchase is answered with it. */
+      readonly keep: ((answer: OwnAnswer) => void) | undefined
+    }
   | { readonly kind: 'withhold'; readonly answer: OwnAnswer }
 
 interface Purchase {
@@ -19,6 +25,9 @@ interface Purchase {
   readonly credential: Credential
   readonly payment: VerifiedPayment
   readonly settlementToken: string | null
+  /** The answer for a payment that is known not to have been settled. */
+  readonly unsettled: (reason: string) => Promise<OwnAnswer>
+  readonly keep: ((answer: OwnAnswer) => void) | undefined
 }
 
 /**
@@ -28,13 +37,14 @@ interface Purchase {
  */
 export async function conclude(purchase: Purchase): Promise<Conclusion> {
   const { till, route, payment, settlementToken } = purchase
-  if (!payment.settlementPending || settlementToken === null) return release(purchase, payment.txHash, false)
+  if (!payment.settlementPending || settlementToken === null) return release(purchase, { ...payment, pending: false })
   const settleAgain = () => till.purser.payments.settle({ paymentId: payment.paymentId, settlementToken })
   try {
     const settlement = await askUntilKnown(settleAgain, route)
-    return release(purchase, settlement.txHash, settlement.status === 'settling')
+    const settledAt = settlement.status === 'settled' ? settlement.settledAt : null
+    return release(purchase, { txHash: settlement.txHash, settledAt, pending: settlement.status === 'settling' })
   } catch (error) {
-    if (isFinal(error)) return withhold(unsettledAnswer(purchase.credential, payment.payer, reasonOf(error)))
+    if (isFinal(error)) return withhold(await purchase.unsettled(reasonOf(error, purchase.credential)))
     till.onFault({ stage: 'settle', error, payment, settleAgain })
     return withhold(problemAnswer('settlement-unavailable'))
   }
@@ -57,14 +67,13 @@ function isFinal(error: unknown): error is ConflictError {
   return error instanceof ConflictError && (error.code === 'settlement-failed' || error.code === 'payment-voided')
 }
 
-/** The protocol's words have underscores. */
-function reasonOf(error: ConflictError): string {
-  return error.problem?.reason ?? error.code.replaceAll('-', '_')
+/** The words of x402 have underscores, those of MPP hyphens. */
+function reasonOf({ problem, code }: ConflictError, { protocol }: Credential): string {
+  return problem?.reason ?? (protocol === 'x402' ? code.replaceAll('-', '_') : code)
 }
 
-function release({ credential, payment }: Purchase, txHash: string | null, pending: boolean): Conclusion {
-  const receipt = receiptOf(credential, payment.payer, txHash, pending)
-  return { kind: 'release', receipt: [credential.responseHeader, receipt] }
+function release({ credential, payment, keep }: Purchase, moved: Moved): Conclusion {
+  return { kind: 'release', receipt: receiptOf(credential, payment, moved), keep }
 }
 
 function withhold(answer: OwnAnswer): Conclusion {

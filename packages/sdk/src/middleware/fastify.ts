@@ -1,0 +1,48 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { attachPayment, attachTill, tillOf } from './attach.ts'
+import { admit } from './core.ts'
+import { exposeHeaders } from './headers.ts'
+import { openTill, type PayOptions, type WalletOptions } from './options.ts'
+import { headerOfRequest, sellResponse } from './sell-response.ts'
+
+export type { VerifiedPayment } from '../payments.ts'
+export { paymentOf } from './attach.ts'
+export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+
+const openWallet: FastifyPluginAsync<WalletOptions> = async (app, options) => {
+  const till = openTill(options)
+  app.addHook('onRequest', async (request) => attachTill(request, till))
+}
+
+/** Says who is paid, and with which key, for all paid routes of the instance that it is registered with. */
+export const walletPlugin = Object.assign(openWallet, { [Symbol.for('skip-override')]: true })
+
+/**
+ * Sells a route, as its `onRequest` or `preHandler` hook: its handler runs when Purser says that the payment is good,
+ * and its answer leaves when the payment is settled, by whatever way the handler gives it (a value, `send`, a stream,
+ * `hijack` with `raw`). A handler that fails (a status of 400 or more, or a throw) costs the payer nothing.
+ */
+export function payHook(
+  options: PayOptions<FastifyRequest>,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined> {
+  return async (request, reply) => {
+    const admission = await admit(tillOf(request), options, {
+      method: request.method,
+      origin: `${request.protocol}://${request.host}`,
+      target: request.originalUrl,
+      header: (name) => headerOfRequest(request.raw, name),
+      own: request,
+    })
+    if (admission.kind === 'free') return undefined
+    if (admission.kind === 'refused') {
+      const { status, headers, body } = admission.answer
+      const exposed = reply.getHeader('access-control-expose-headers')?.toString()
+      reply.code(status).headers({ ...headers, 'Access-Control-Expose-Headers': exposeHeaders(exposed) })
+      return reply.send(body)
+    }
+    attachPayment(request, admission.payment)
+    // Headers that other hooks have set stand in the reply and not yet in the response.
+    sellResponse(admission, reply.raw, reply.getHeaders())
+    return undefined
+  }
+}

@@ -1,0 +1,39 @@
+import { attachPayment } from './attach.ts'
+import { admit } from './core.ts'
+import { openTill, type PayOptions, type Till, type WalletOptions } from './options.ts'
+import { ownResponse, soldResponse } from './web-response.ts'
+
+export type { VerifiedPayment } from '../payments.ts'
+export { paymentOf } from './attach.ts'
+export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+
+type RouteHandler<R extends Request, C> = (request: R, context: C) => Response | Promise<Response>
+
+/**
+ * Sells a route handler of Next's App Router: `export const GET = withPayment(options, handler)`. The handler runs when
+ * Purser says that the payment is good, and its answer leaves when the payment is settled. A handler that fails (a
+ * status of 400 or more, or a throw) costs the payer nothing. Wrong options are thrown at the first request and not
+ * before: `next build` loads the routes where there are no secrets. `paymentOf` takes the request.
+ */
+export function withPayment<R extends Request, C>(
+  options: WalletOptions & PayOptions<R>,
+  handler: RouteHandler<R, C>,
+): (request: R, context: C) => Promise<Response> {
+  let till: Till | undefined
+  return async (request, context) => {
+    till ??= openTill(options)
+    const { protocol, host, pathname, search } = new URL(request.url)
+    const admission = await admit(till, options, {
+      method: request.method,
+      // Next writes into the address where it listens, not what the caller asked for.
+      origin: `${protocol}//${request.headers.get('host') ?? host}`,
+      target: pathname + search,
+      header: (name) => request.headers.get(name) ?? undefined,
+      own: request,
+    })
+    if (admission.kind === 'free') return handler(request, context)
+    if (admission.kind === 'refused') return ownResponse(admission.answer)
+    attachPayment(request, admission.payment)
+    return soldResponse(admission, () => handler(request, context))
+  }
+}

@@ -1,0 +1,30 @@
+import { orderOffers, parseChallenges } from '@purser/protocol'
+
+/** Quoted strings are stepped over: a description may contain what looks like the next challenge. */
+const quotedOrBoundary = /"(?:[^"\\]|\\.)*"|,\s*(?=Payment\s)/gi
+
+/** One `WWW-Authenticate` value for each challenge, out of the joined value that Purser gives; nothing is re-encoded. */
+export function splitChallenges(joined: string): string[] {
+  const challenges: string[] = []
+  let start = 0
+  for (const { 0: found, index } of joined.matchAll(quotedOrBoundary)) {
+    if (found.startsWith('"')) continue
+    challenges.push(joined.slice(start, index))
+    start = index + found.length
+  }
+  return [...challenges, joined.slice(start)]
+}
+
+/**
+ * The MPP offers for one caller, filtered and ordered by his `Accept-Payment`; all of them when none matches (MPP:
+ * draft-httpauth-payment-00, the server may ignore the header).
+ */
+export function offersFor(joined: string | null, acceptPayment: string | undefined): readonly string[] {
+  if (joined === null || joined === '') return []
+  const values = splitChallenges(joined)
+  if (acceptPayment === undefined || values.length < 2) return values
+  const offers = values.flatMap((value) =>
+    parseChallenges(value).map(({ method, intent }) => ({ method, intent, value })),
+  )
+  return orderOffers(offers, acceptPayment).map(({ value }) => value)
+}

@@ -1,0 +1,42 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Paid } from './core.ts'
+import { exposeHeaders, privateCacheControl } from './headers.ts'
+import { type HeaderValues, headerOf, holdResponse } from './hold-response.ts'
+
+/**
+ * Holds what the handler that is about to run writes to a Node response, and lets it out when it is paid for. Never
+ * rejects: nobody is there any more to catch it. `before` as in `holdResponse`.
+ */
+export async function sellResponse(paid: Paid, res: ServerResponse, before?: HeaderValues): Promise<void> {
+  const response = holdResponse(res, paid.bodyBytesMax, before)
+  if ((await response.held) === 'too-large') return response.replace(paid.tooLarge())
+  if (response.status() >= 400) {
+    paid.failed()
+    return response.release()
+  }
+  const conclusion = await paid.conclude()
+  if (conclusion.kind === 'withhold') return response.replace(conclusion.answer)
+  res.setHeader(...conclusion.receipt)
+  res.setHeader('Cache-Control', privateCacheControl(headerOf(res, 'cache-control')))
+  res.setHeader('Access-Control-Expose-Headers', exposeHeaders(headerOf(res, 'access-control-expose-headers')))
+  conclusion.keep?.({ status: response.status(), headers: headersOf(res), body: response.body() })
+  response.release()
+}
+
+function headersOf(res: ServerResponse): Record<string, string | readonly string[]> {
+  const headers: Record<string, string | readonly string[]> = {}
+  for (const [name, value] of Object.entries(res.getHeaders())) {
+    if (value !== undefined) headers[name] = typeof value === 'number' ? String(value) : value
+  }
+  return headers
+}
+
+/**
+ * All values of a request's header in one text. Node itself drops every `Authorization` but the first, and two payments
+ * must not be taken for one.
+ */
+export function headerOfRequest(req: IncomingMessage, name: string): string | undefined {
+  const value = req.headers[name]
+  if (value === undefined || name !== 'authorization') return Array.isArray(value) ? value.join(', ') : value
+  return req.headersDistinct?.[name]?.join(', ') ?? value.toString()
+}

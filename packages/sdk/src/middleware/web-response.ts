@@ -1,0 +1,63 @@
+import type { OwnAnswer } from './answers.ts'
+import type { Paid } from './core.ts'
+import { exposeHeaders, privateCacheControl } from './headers.ts'
+import { readBounded } from './read-bounded.ts'
+
+/**
+ * What leaves in the place of what the handler answers: its answer as it is when the handler failed, with the receipt
+ * when it was paid for, or one of our own. The answer is read to its end first, so nothing of it leaves early. Throws
+ * what the handler throws.
+ */
+export async function soldResponse(paid: Paid, handler: () => Response | Promise<Response>): Promise<Response> {
+  const { response, body } = await held(paid, handler)
+  if (response.status >= 400) return response
+  if (body === 'too-large') return ownResponse(paid.tooLarge(), readableBy(response.headers))
+  const conclusion = await paid.conclude()
+  if (conclusion.kind === 'withhold') return ownResponse(conclusion.answer, readableBy(response.headers))
+  const { status, statusText, headers } = response
+  const sold = new Response(body, { status, statusText, headers })
+  sold.headers.set(...conclusion.receipt)
+  sold.headers.set('Cache-Control', privateCacheControl(headers.get('cache-control')))
+  expose(sold.headers)
+  conclusion.keep?.({ status, headers: recordOf(sold.headers), body })
+  return sold
+}
+
+async function held(paid: Paid, handler: () => Response | Promise<Response>) {
+  try {
+    const response = await handler()
+    if (response.status < 400) return { response, body: await readBounded(response, paid.bodyBytesMax) }
+    paid.failed()
+    return { response, body: null }
+  } catch (error) {
+    paid.failed()
+    throw error
+  }
+}
+
+/** An answer of our own as a `Response`, with the headers in `before` where it has none of that name. */
+export function ownResponse({ status, headers, body }: OwnAnswer, before?: Headers): Response {
+  const response = new Response(body, { status, ...(before !== undefined && { headers: before }) })
+  for (const [name, value] of Object.entries(headers)) {
+    response.headers.delete(name)
+    for (const one of typeof value === 'string' ? [value] : value) response.headers.append(name, one)
+  }
+  expose(response.headers)
+  return response
+}
+
+/** Of a handler's headers, those by which a browser may read the answer that takes its place. */
+function readableBy(headers: Headers): Headers {
+  const kept = [...headers].filter(([name]) => name === 'vary' || name.startsWith('access-control-'))
+  return new Headers(kept)
+}
+
+function expose(headers: Headers): void {
+  headers.set('Access-Control-Expose-Headers', exposeHeaders(headers.get('access-control-expose-headers')))
+}
+
+/** Cookies alone must not be joined with commas. */
+function recordOf(headers: Headers): Record<string, string | readonly string[]> {
+  const cookies = headers.getSetCookie()
+  return { ...Object.fromEntries(headers), ...(cookies.length > 0 && { 'set-cookie': cookies }) }
+}

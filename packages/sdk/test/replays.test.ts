@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import type { OwnAnswer } from '../src/middleware/answers.ts'
+import { type Claim, openReplays } from '../src/middleware/replays.ts'
+
+const fingerprint = 'credential, method and address'
+
+function answerOf(bytes: number, headers: OwnAnswer['headers'] = {}): OwnAnswer {
+  return { status: 200, headers, body: new Uint8Array(bytes) }
+}
+
+function sellable(claim: Claim): Extract<Claim, { kind: 'claimed' }> {
+  if (claim.kind !== 'claimed') throw new Error(`the claim is ${claim.kind}`)
+  return claim
+}
+
+test('an answer is kept for its time and not a moment longer', () => {
+  let now = 1_000
+  const replays = openReplays(300_000, () => now)
+  sellable(replays.claim({ id: 'a', fingerprint })).keep(answerOf(3))
+  now += 299_999
+  expect(replays.claim({ id: 'a', fingerprint })).toMatchObject({ kind: 'replay', answer: { status: 200 } })
+  now += 1
+  expect(replays.claim({ id: 'a', fingerprint }).kind).toBe('claimed')
+})
+
+test('a name is taken from the first sight of it, and free again only for whoever claimed it', () => {
+  const replays = openReplays(300_000, () => 0)
+  const first = sellable(replays.claim({ id: 'a', fingerprint }))
+  expect(replays.claim({ id: 'a', fingerprint }).kind).toBe('duplicate')
+  expect(replays.claim({ id: 'a', fingerprint: 'other' }).kind).toBe('conflict')
+  first.free()
+  const second = sellable(replays.claim({ id: 'a', fingerprint: 'other' }))
+  first.keep(answerOf(3))
+  first.free()
+  expect(replays.claim({ id: 'a', fingerprint }).kind).toBe('conflict')
+  second.keep(answerOf(3))
+  expect(replays.claim({ id: 'a', fingerprint }).kind).toBe('conflict')
+  expect(replays.claim({ id: 'a', fingerprint: 'other' }).kind).toBe('replay')
+})
+
+test('at most 1,000 answers are kept, and the oldest goes first', () => {
+  const replays = openReplays(300_000, () => 0)
+  for (let one = 0; one <= 1_000; one++) sellable(replays.claim({ id: `id-${one}`, fingerprint })).keep(answerOf(1))
+  expect(replays.claim({ id: 'id-1', fingerprint }).kind).toBe('replay')
+  expect(replays.claim({ id: 'id-0', fingerprint }).kind).toBe('claimed')
+})
+
+test('answers of 32 MB in all are kept, and none over 1 MB', () => {
+  const replays = openReplays(300_000, () => 0)
+  for (let one = 0; one < 40; one++) sellable(replays.claim({ id: `id-${one}`, fingerprint })).keep(answerOf(1_000_000))
+  const kept = Array.from({ length: 40 }, (_, one) => `id-${one}`).filter(
+    (id) => replays.claim({ id, fingerprint }).kind === 'replay',
+  )
+  expect(kept).toHaveLength(31)
+  sellable(replays.claim({ id: 'large', fingerprint })).keep(answerOf(1_000_001))
+  expect(replays.claim({ id: 'large', fingerprint }).kind).toBe('duplicate')
+})
+
+test('headers of one connection are not kept, cookies stay apart', () => {
+  const replays = openReplays(300_000, () => 0)
+  const own = {
+    date: 'now',
+    'Content-Length': '1',
+    'Keep-Alive': 'timeout=5',
+    connection: 'close',
+  }
+  const claim = sellable(replays.claim({ id: 'a', fingerprint }))
+  claim.keep(answerOf(1, { ...own, 'set-cookie': ['a=1', 'b=2'], etag: '"x"' }))
+  const again = replays.claim({ id: 'a', fingerprint })
+  const headers = { 'set-cookie': ['a=1', 'b=2'], etag: '"x"', 'Payment-Replayed': 'true' }
+  expect(again).toEqual({ kind: 'replay', answer: { status: 200, headers, body: new Uint8Array(1) } })
+})
