@@ -182,6 +182,18 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect(await (await pay(mpp())).json()).toMatchObject({ type: `${problems}malformed-credential` })
   })
 
+  test('a refused payment whose money was sent already is not followed by another challenge, which would be paid too', async () => {
+    const refused = problem(402, 'payment-verification-failed', { reason: 'verification-failed', message: 'No memo.' })
+    at.fake.script('/verify', refused)
+    const response = await pay(mpp('tempo', {}, { type: 'hash', hash: `0x${'ab'.repeat(32)}` }))
+    expect(response.status).toBe(402)
+    expect(response.headers.has('www-authenticate')).toBe(false)
+    expect(response.headers.has('payment-required')).toBe(false)
+    await expectNotSold(response)
+    expect(await response.json()).toMatchObject({ type: `${problems}verification-failed`, status: 402 })
+    expect(at.fake.calls('/challenge')).toHaveLength(0)
+  })
+
   test('a method that is not taken is 400 without a challenge', async () => {
     at.fake.script('/verify', problem(402, 'payment-verification-failed', { reason: 'method-unsupported' }))
     const response = await pay(mpp())

@@ -27,11 +27,15 @@ export function v1(): { 'X-PAYMENT': string } {
 }
 
 /** A fresh MPP credential for a challenge on the method's chain; `asked` is what the challenge would be asked for with. */
-export function mpp(method: 'tempo' | 'evm' = 'evm', asked: Record<string, unknown> = {}): string {
+export function mpp(
+  method: 'tempo' | 'evm' = 'evm',
+  asked: Record<string, unknown> = {},
+  payload: Record<string, unknown> = { type: 'authorization' },
+): string {
   const offers = mppOffers({ resource: 'http://shop.test/paid', price: '0.01', ...asked })
   const challenge = offers.find((offer) => offer.method === method)
   if (challenge === undefined) throw new Error('no such offer')
-  return formatMppCredential({ challenge, payload: { type: 'authorization', nonce: ++serial } })
+  return formatMppCredential({ challenge, payload: { ...payload, nonce: ++serial } })
 }
 
 /** A fresh payment in version 2 that the payer gave a name. */

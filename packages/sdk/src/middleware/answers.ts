@@ -60,6 +60,8 @@ export interface Refusal {
   readonly reason: string
   /** What Purser says about it in a sentence, for the payer. */
   readonly message?: string | undefined
+  /** The payer has sent money before it was looked at, so he must not be asked for more by the same answer. */
+  readonly hasMoved?: boolean | undefined
 }
 
 /**
@@ -89,10 +91,13 @@ function withError(required: string, reason: string): string {
   return decoded === undefined ? required : encodeHeader({ ...decoded, error: reason })
 }
 
-/** A refusal that no other payment of this kind can cure, such as `method-unsupported`: no challenge comes with it. */
+/**
+ * A refusal with which no challenge comes: one that no other payment of this kind can cure, such as `method-unsupported`,
+ * and one of money that was sent already, since the official client pays each challenge that it is shown, up to three times.
+ */
 export function finalRefusal(refusal: Refusal): OwnAnswer | undefined {
   const problem = mppProblem(refusal)
-  if (refusal.protocol !== 'mpp' || problem.status === 402) return undefined
+  if (refusal.protocol !== 'mpp' || (problem.status === 402 && refusal.hasMoved !== true)) return undefined
   return { status: problem.status, headers: problemHeaders, body: JSON.stringify(problem) }
 }
 

@@ -4,7 +4,7 @@ import type { Verification, VerifiedPayment } from '../payments.ts'
 import { finalRefusal, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
 import { askToPay, type Sale } from './ask.ts'
 import type { VerifyAsked } from './contract.ts'
-import { type Credential, findCredential } from './credential.ts'
+import { type Credential, findCredential, isPush } from './credential.ts'
 import { type PayOptions, routeOf, type Till } from './options.ts'
 import { unsettledAnswer } from './receipts.ts'
 import type { Claim } from './replays.ts'
@@ -104,10 +104,12 @@ function requestOf({ till, route, price, resource, method, digest }: Sale, crede
 }
 
 /** Why the credential itself is bad, or undefined when the error is about anything else. */
-function refusalIn(error: unknown, { protocol }: Credential): Refusal | undefined {
+function refusalIn(error: unknown, credential: Credential): Refusal | undefined {
+  const { protocol } = credential
   if (error instanceof PaymentRefusedError) {
-    const message = error.problem?.message
-    return { protocol, reason: error.reason, message: typeof message === 'string' ? message : undefined }
+    const said = error.problem?.message
+    const message = typeof said === 'string' ? said : undefined
+    return { protocol, reason: error.reason, message, hasMoved: isPush(credential) }
   }
   const unreadable = error instanceof ValidationError && error.errors.some(({ path }) => path === '/credential')
   if (!unreadable) return undefined

@@ -1,3 +1,4 @@
+import { parseMppCredential } from '@purser/protocol'
 import { isRecord } from '../problem.ts'
 import { decodeHeader } from './headers.ts'
 
@@ -38,6 +39,13 @@ export function findCredential(header: Headers): Credential | 'none' | 'ambiguou
   const [value] = mpp
   if (value !== undefined) return { protocol: 'mpp', value }
   return v2 === '' ? x402Of(v1, 'X-PAYMENT-RESPONSE') : x402Of(v2, 'PAYMENT-RESPONSE')
+}
+
+/** Whether the payer has broadcast the transaction himself (MPP, a credential of type `hash`). */
+export function isPush(credential: Credential): boolean {
+  if (credential.protocol !== 'mpp') return false
+  const parsed = parseMppCredential(credential.value)
+  return parsed.ok && parsed.value.payload.type === 'hash'
 }
 
 /** Base64 has no comma, so each one begins another copy of the header. */
