@@ -226,6 +226,19 @@ test.each(bodies)('%s is sent a second time byte for byte, with its type', async
   expect(seen[3]).toEqual(seen[2])
 })
 
+test('a Blob, which may be a file larger than memory, is not copied', async () => {
+  const file = new Blob(['a large file'])
+  const given: unknown[] = []
+  const shop = seller(() => cent)
+  const fetch: typeof globalThis.fetch = (input, init) => {
+    given.push(init?.body)
+    return shop(input, init)
+  }
+  await stage({ fetch }).pay('https://s.test/', { method: 'POST', body: file })
+  expect(given).toHaveLength(2)
+  for (const body of given) expect(body).toBe(file)
+})
+
 test('what a caller changes in its bytes while it waits does not change what is paid for', async () => {
   const bytes = new TextEncoder().encode('one')
   const seen: string[] = []

@@ -116,7 +116,9 @@ test('a signer that fails leaves nothing counted', async () => {
 })
 
 test('a ledger that cannot be reached refuses the payment unsigned; one that fails afterwards does not cost the goods', async () => {
-  const down = async () => Promise.reject(new Error('the ledger is down'))
+  const down = () => {
+    throw new Error('the ledger is down')
+  }
   const { pay, signer } = stage({ perCall: '1' }, { ledger: { ...memoryLedger(), reserve: down } })
   expect(await errorOf(pay(url))).toMatchObject({ message: 'the ledger is down' })
   expect(signer.asked).toEqual([])

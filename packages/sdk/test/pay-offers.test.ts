@@ -218,6 +218,12 @@ describe('MPP', () => {
     expect(await refusalsOf(mpp(asked))).toEqual([reason])
   })
 
+  test('of an expired challenge and a dearer one that is not, the latter is paid', async () => {
+    const { pay, signer } = stage(mpp(challenge({ expires: new Date(noon).toISOString() }), evm({ amount: '20000' })))
+    await pay(url)
+    expect(signer.asked.map(({ message }) => message.value)).toEqual([20_000n])
+  })
+
   test('a challenge that expires while the caller thinks is not paid', async () => {
     const clock = { now: noon }
     const confirm = () => {
@@ -307,6 +313,7 @@ describe('which offer is taken', () => {
     const limits = { perCall: '1', hosts: ['API.seller.test', 'other.test:8443'] }
     const { pay } = stage(asks(offer(1n)), { limits })
     expect((await pay(url)).status).toBe(200)
+    expect((await pay('https://api.seller.test:444/')).status).toBe(200)
     expect((await pay('https://other.test:8443/')).status).toBe(200)
     for (const elsewhere of ['https://other.test/', 'https://seller.test/', 'https://api.seller.test.evil.test/'])
       expect(await errorOf(pay(elsewhere))).toMatchObject({ refusals: [{ offer: '*', reason: 'host-not-allowed' }] })

@@ -1,0 +1,60 @@
+import { formatUsd } from './dollars.ts'
+import { LimitExceededError, type Refusal, UnsupportedPaymentError } from './errors.ts'
+import type { Reading } from './offers.ts'
+import type { Preference } from './options.ts'
+import type { Payer } from './payer.ts'
+import type { Quote } from './payment.ts'
+
+/**
+ * The offers that may be paid, the one to take first at the head: by preference, then the cheapest, then x402 before MPP, then as the
+ * seller ordered them. Throws `UnsupportedPaymentError` when there is none, `LimitExceededError` when only `perCall` stands against them.
+ */
+export function choose(payer: Payer, readings: readonly Reading[]): readonly [Quote, ...Quote[]] {
+  const quotes = readings.flatMap((reading) => ('quote' in reading ? [reading.quote] : []))
+  const refusals = readings.flatMap((reading) => ('refusal' in reading ? [reading.refusal] : []))
+  const [cheapest] = [...quotes].sort(byPrice)
+  if (cheapest === undefined) throw new UnsupportedPaymentError(refusals)
+  const { perCall } = payer.limits
+  const [first, ...others] = quotes
+    .filter(({ usd }) => perCall !== undefined && usd <= perCall)
+    .sort(order(payer.prefer))
+  if (first !== undefined) return [first, ...others]
+  throw new LimitExceededError({
+    limit: 'perCall',
+    limitUsd: perCall === undefined ? undefined : formatUsd(perCall),
+    amountUsd: formatUsd(cheapest.usd),
+    spentUsd: '0',
+  })
+}
+
+/** Why the place that asks may not be paid at all, whatever it offers; `undefined` when it may. */
+export function whyNotThere(payer: Payer, url: URL): Refusal['reason'] | undefined {
+  const { hosts } = payer.limits
+  const isAllowed = hosts === undefined || hosts.has(url.hostname) || hosts.has(url.host)
+  if (!isAllowed) return 'host-not-allowed'
+  const isSafe = url.protocol === 'https:' || payer.allowInsecure || isLoopback(url.hostname)
+  return isSafe ? undefined : 'insecure'
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+}
+
+function order(prefer: readonly Preference[]): (left: Quote, right: Quote) => number {
+  return (left, right) =>
+    rank(prefer, left) - rank(prefer, right) || byPrice(left, right) || family(left) - family(right)
+}
+
+function rank(prefer: readonly Preference[], { protocol, network: { name } }: Quote): number {
+  const names: readonly string[] = [protocol, name, `${protocol}/${name}`]
+  const found = prefer.findIndex((preference) => names.includes(preference))
+  return found === -1 ? prefer.length : found
+}
+
+function byPrice(left: Quote, right: Quote): number {
+  return left.usd < right.usd ? -1 : left.usd > right.usd ? 1 : 0
+}
+
+function family({ protocol }: Quote): number {
+  return protocol === 'x402' ? 0 : 1
+}

@@ -1,0 +1,138 @@
+import {
+  type Address,
+  bytesToHex,
+  type Hex,
+  type Network,
+  networkByName,
+  parseAddress,
+  type TokenInfo,
+  tokenByAddress,
+} from '@purser/protocol'
+import { parseUsd, usdDecimals } from './dollars.ts'
+import { type Ledger, memoryLedger } from './ledger.ts'
+import type { AddedToken, PayingFetchOptions, PayLimits, Preference } from './options.ts'
+import type { PaymentRecord, ProposedPayment } from './payment.ts'
+import type { Signer } from './signer.ts'
+
+/** The limits, read. Dollars are in units of 10^-18. */
+export interface ReadLimits {
+  readonly perCall: bigint | undefined
+  readonly counted: { readonly perHostPerDay: string | undefined; readonly perDay: string | undefined }
+  readonly confirm: { readonly above: bigint; readonly ask: (payment: ProposedPayment) => unknown } | undefined
+  readonly hosts: ReadonlySet<string> | undefined
+  readonly networks: ReadonlySet<string> | undefined
+}
+
+/** Everything that paying needs, with its options read and its defaults filled in. */
+export interface Payer {
+  readonly signer: Signer
+  /** Checksummed. */
+  readonly address: Address
+  readonly limits: ReadLimits
+  readonly prefer: readonly Preference[]
+  readonly ledger: Pick<Ledger, 'reserve'>
+  /** The ledger's, but for their failing, which goes to `fault`: the goods are paid for by then. */
+  readonly commit: (reservationId: string) => Promise<void>
+  readonly release: (reservationId: string) => Promise<void>
+  readonly allowInsecure: boolean
+  readonly fetch: typeof globalThis.fetch
+  readonly now: () => number
+  readonly randomHex: (bytes: number) => Hex
+  readonly tokenAt: (network: Network, address: string) => TokenInfo | undefined
+  readonly report: (payment: PaymentRecord) => void
+}
+
+/** Reads the options; throws a `TypeError` at once for one that cannot be meant, rather than at the first payment. */
+export function payerOf(options: PayingFetchOptions): Payer {
+  const address = parseAddress(options.signer.address)
+  if (address === undefined) throw new TypeError('signer.address is not an address')
+  const random = options.random ?? ((bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)))
+  const ledger = options.ledger ?? memoryLedger()
+  const fault = (error: unknown) => quietly(() => options.onFault?.(error))
+  return {
+    signer: options.signer,
+    address,
+    limits: readLimits(options.limits),
+    prefer: options.prefer ?? [],
+    ledger,
+    commit: (id) => kept(() => ledger.commit(id), fault),
+    release: (id) => kept(() => ledger.release(id), fault),
+    allowInsecure: options.allowInsecure ?? false,
+    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    now: options.now ?? Date.now,
+    randomHex: (bytes) => hexOfExactly(bytes, random(bytes)),
+    tokenAt: tokensOf(options.tokens ?? []),
+    report: (payment) => quietly(() => options.onPayment?.(payment), fault),
+  }
+}
+
+/** A nonce that is shorter than asked would be guessed, or refused by every seller. */
+function hexOfExactly(bytes: number, drawn: Uint8Array): Hex {
+  if (drawn.length !== bytes) throw new RangeError(`random gave ${drawn.length} bytes instead of ${bytes}`)
+  return bytesToHex(drawn)
+}
+
+function readLimits(limits: PayLimits): ReadLimits {
+  const { perHostPerDay, perDay } = limits
+  readUsd('perHostPerDay', perHostPerDay)
+  readUsd('perDay', perDay)
+  return {
+    perCall: readUsd('perCall', limits.perCall),
+    counted: { perHostPerDay, perDay },
+    confirm: readConfirm(limits),
+    hosts: limits.hosts && new Set(limits.hosts.map((host) => host.toLowerCase())),
+    networks: limits.networks && new Set(limits.networks.map((name) => networkOf(name).name)),
+  }
+}
+
+function readUsd(name: string, text: string | undefined): bigint | undefined {
+  if (text === undefined) return undefined
+  const usd = parseUsd(text)
+  if (usd === undefined) throw new TypeError(`limits.${name} is not an amount of dollars such as "0.05"`)
+  return usd
+}
+
+function readConfirm({ confirmAbove, confirm }: PayLimits): ReadLimits['confirm'] {
+  const above = readUsd('confirmAbove', confirmAbove)
+  if (above === undefined && confirm === undefined) return undefined
+  if (above === undefined || confirm === undefined) throw new TypeError('limits.confirmAbove and confirm come together')
+  return { above, ask: confirm }
+}
+
+function tokensOf(added: readonly AddedToken[]): Payer['tokenAt'] {
+  const byAddress = new Map<string, TokenInfo>()
+  for (const token of added) {
+    const network = networkOf(token.network)
+    const address = parseAddress(token.address)
+    if (address === undefined) throw new TypeError(`tokens: ${token.symbol} has no address`)
+    const isCountable = Number.isInteger(token.decimals) && token.decimals >= 0 && token.decimals <= usdDecimals
+    if (!isCountable) throw new TypeError(`tokens: ${token.symbol} must have 0 to ${usdDecimals} decimals`)
+    const known = tokenByAddress(network, address)
+    if (known !== undefined) throw new TypeError(`tokens: ${token.symbol} is known already, as ${known.symbol}`)
+    byAddress.set(`${network.name}/${address.toLowerCase()}`, { ...token, address })
+  }
+  return (network, text) => tokenByAddress(network, text) ?? byAddress.get(`${network.name}/${text.toLowerCase()}`)
+}
+
+function networkOf(name: string): Network {
+  const network = networkByName(name)
+  if (network === undefined) throw new TypeError(`no network is called ${name}`)
+  return network
+}
+
+/** What the caller gave is run beside a payment: its throw must not lose the goods that were paid for. */
+function quietly(run: () => void, fault: (error: unknown) => void = () => {}): void {
+  try {
+    run()
+  } catch (error) {
+    fault(error)
+  }
+}
+
+async function kept(write: () => Promise<void>, fault: (error: unknown) => void): Promise<void> {
+  try {
+    await write()
+  } catch (error) {
+    fault(error)
+  }
+}

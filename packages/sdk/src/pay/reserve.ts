@@ -1,0 +1,71 @@
+import { formatUsd } from './dollars.ts'
+import { ConfirmationDeclinedError, LimitExceededError, SigningError, UnsupportedPaymentError } from './errors.ts'
+import type { ReservationVerdict } from './ledger.ts'
+import type { Payer } from './payer.ts'
+import { type Credential, type ProposedPayment, proposalOf, type Quote } from './payment.ts'
+import type { Call } from './request.ts'
+
+/** A quote whose amount the ledger counts already. */
+export interface Reservation {
+  readonly id: string
+  readonly quote: Quote
+  readonly payment: ProposedPayment
+}
+
+/**
+ * Has the ledger count the first quote that fits in the limits, before anything is signed: however many calls run at once, what is signed
+ * never adds up to more. A dearer quote than one that did not fit is not tried. Throws `LimitExceededError` when none fits.
+ */
+export async function reserve(payer: Payer, url: URL, quotes: readonly Quote[]): Promise<Reservation> {
+  let refused: { readonly quote: Quote; readonly verdict: ReservationVerdict & { ok: false } } | undefined
+  for (const quote of quotes) {
+    if (refused !== undefined && quote.usd >= refused.quote.usd) continue
+    const id = payer.randomHex(16).slice(2)
+    const verdict = await payer.ledger.reserve({ id, host: url.hostname, ...countedFor(payer, quote) })
+    if (verdict.ok) return { id, quote, payment: proposalOf(url, quote) }
+    refused = { quote, verdict }
+  }
+  if (refused === undefined) throw new RangeError('nothing to reserve')
+  const { limit, spentUsd } = refused.verdict
+  const limitUsd = payer.limits.counted[limit]
+  throw new LimitExceededError({ limit, limitUsd, amountUsd: formatUsd(refused.quote.usd), spentUsd })
+}
+
+function countedFor(payer: Payer, { usd }: Quote) {
+  const day = new Date(payer.now()).toISOString().slice(0, 10)
+  return { day, usd: formatUsd(usd), limits: payer.limits.counted }
+}
+
+/**
+ * Confirms and signs what was reserved. Where that fails, nothing was signed and the reservation is released; only a push, which moves money
+ * by itself, keeps it.
+ */
+export async function signReserved(payer: Payer, call: Call, reservation: Reservation): Promise<Credential> {
+  const { quote, payment } = reservation
+  try {
+    await confirm(payer, quote, payment)
+    call.signal?.throwIfAborted()
+    if (quote.expiresAtMs !== undefined && quote.expiresAtMs <= payer.now()) {
+      throw new UnsupportedPaymentError([{ offer: quote.method, reason: 'expired' }])
+    }
+  } catch (error) {
+    await payer.release(reservation.id)
+    throw error
+  }
+  return sign(payer, reservation)
+}
+
+async function sign(payer: Payer, reservation: Reservation): Promise<Credential> {
+  try {
+    return await reservation.quote.sign()
+  } catch (error) {
+    if (!reservation.quote.spendsOnSigning) await payer.release(reservation.id)
+    throw new SigningError(error)
+  }
+}
+
+async function confirm(payer: Payer, quote: Quote, payment: ProposedPayment): Promise<void> {
+  const { confirm: rule } = payer.limits
+  if (rule === undefined || quote.usd <= rule.above) return
+  if ((await rule.ask(payment)) !== true) throw new ConfirmationDeclinedError(payment)
+}

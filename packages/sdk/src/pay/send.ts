@@ -1,0 +1,74 @@
+import { discard } from './bounded.ts'
+import { PaymentOutcomeUnknownError, PaymentRejectedError, type Retry } from './errors.ts'
+import type { Payer } from './payer.ts'
+import { attachPayment, type Credential, type Outcome, type PaymentRecord } from './payment.ts'
+import { readReceipt, whyRejected } from './receipt.ts'
+import type { Call } from './request.ts'
+import type { Reservation } from './reserve.ts'
+
+/** A credential on its way: everything that sending it takes, any number of times. */
+export interface Sending {
+  readonly payer: Payer
+  readonly call: Call
+  /** Where the 402 came from; the credential goes there and nowhere else. */
+  readonly url: URL
+  readonly reservation: Reservation
+  readonly credential: Credential
+}
+
+/**
+ * Sends a credential and judges the answer. No answer, an answer from elsewhere and a 5xx leave the outcome open; 402 and 409 say that it was
+ * refused. Everything else is the seller's answer, a redirect included: following it is left to the caller, without the credential.
+ */
+export async function sendPaid(sending: Sending, signal?: AbortSignal): Promise<Response> {
+  const { call, url, credential, payer } = sending
+  const headers = new Headers(call.headers)
+  headers.set(credential.header, credential.value)
+  let response: Response
+  try {
+    response = await call.send(payer.fetch, { headers, redirect: 'manual', signal: signal ?? null })
+  } catch (error) {
+    throw unknownOutcome(sending, undefined, error)
+  }
+  if (response.url !== '' && new URL(response.url).origin !== url.origin) throw unknownOutcome(sending, response)
+  return judge(sending, response)
+}
+
+async function judge(sending: Sending, response: Response): Promise<Response> {
+  if (response.status >= 500) throw unknownOutcome(sending, response)
+  if (response.status === 402 || response.status === 409) {
+    const why = await whyRejected(response)
+    if (why.reason === pendingReason) throw unknownOutcome(sending, response)
+    throw new PaymentRejectedError(reported(sending, 'rejected', response), response, why)
+  }
+  const record = reported(sending, response.ok ? 'paid' : 'unknown', response)
+  if (response.ok) await sending.payer.commit(sending.reservation.id)
+  attachPayment(response, record)
+  return response
+}
+
+/** The facilitator's word for a transaction that was sent to the chain and has no receipt yet (@x402/evm 2.27.0). */
+const pendingReason = 'settlement_pending'
+
+function unknownOutcome(sending: Sending, response: Response | undefined, cause?: unknown): PaymentOutcomeUnknownError {
+  const { header, value } = sending.credential
+  const retry: Retry = ({ signal } = {}) => sendPaid(sending, signal)
+  const record = reported(sending, 'unknown', response)
+  discard(response)
+  return new PaymentOutcomeUnknownError(record, { credential: { header, value }, retry }, cause)
+}
+
+function reported({ payer, reservation, credential }: Sending, outcome: Outcome, response?: Response): PaymentRecord {
+  const receipt = response && readReceipt(response)
+  const record: PaymentRecord = {
+    ...reservation.payment,
+    outcome,
+    reservationId: reservation.id,
+    validBeforeSeconds: credential.validBeforeSeconds,
+    status: response?.status,
+    txHash: receipt?.txHash,
+    receipt: receipt?.receipt,
+  }
+  payer.report(record)
+  return record
+}
