@@ -36,6 +36,8 @@ function config(): Config {
     addressLimit: generous,
     trustProxy: false,
     settleWaitMs: 30_000,
+    facilitatorWaitMs: 45_000,
+    sponsorTempoFees: false,
     settleMicroUsdMin: 1_000n,
     settleGasPerDayMax: 1_000_000_000_000_000n,
     challengesPerCallerMax: 1_000_000,

@@ -6,7 +6,11 @@ import {
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import axios from 'axios'
+import { Receipt } from 'mppx'
+import { evm, Fetch, tempo } from 'mppx/client'
+import { createClient, http } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { tempoModerato } from 'viem/tempo/chains'
 import { decodeXPaymentResponse, wrapFetchWithPayment as wrapFetchWithPaymentV1 } from 'x402-fetch'
 
 /** What an agent saw of its call. */
@@ -29,12 +33,18 @@ export interface AgentOptions {
   readonly beforePaying?: () => Promise<void>
 }
 
+/** What those agents know besides that pay through a `fetch`. */
+export interface FetchingOptions extends AgentOptions {
+  /** The payment is signed and never leaves: the call is answered in the server's place, and `sent` has what would have left. */
+  readonly dry?: boolean
+}
+
 const network = 'eip155:84532'
 
 /** `@x402/fetch`, version 2 of the protocol. */
-export function fetchAgent({ account, beforePaying }: AgentOptions): Agent {
+export function fetchAgent({ account, ...options }: FetchingOptions): Agent {
   const client = new x402Client().register(network, new ExactEvmScheme(account))
-  return agentOf('payment-signature', beforePaying, async (url, listening) => {
+  return agentOf('payment-signature', options, async (url, listening) => {
     const response = await wrapFetchWithPayment(listening, client)(url)
     const receipt = response.headers.get('payment-response')
     return { response, receipt: receipt === null ? undefined : decodePaymentResponseHeader(receipt) }
@@ -42,17 +52,54 @@ export function fetchAgent({ account, beforePaying }: AgentOptions): Agent {
 }
 
 /** `x402-fetch`, version 1 of the protocol. */
-export function fetchV1Agent({ account, beforePaying }: AgentOptions): Agent {
-  return agentOf('x-payment', beforePaying, async (url, listening) => {
+export function fetchV1Agent({ account, ...options }: FetchingOptions): Agent {
+  return agentOf('x-payment', options, async (url, listening) => {
     const response = await wrapFetchWithPaymentV1(listening, account)(url)
     const receipt = response.headers.get('x-payment-response')
     return { response, receipt: receipt === null ? undefined : decodeXPaymentResponse(receipt) }
   })
 }
 
+/** Where a token of EIP-3009 is, and the domain that its signatures name: what official mppx must be told of a token. */
+export interface PaidIn {
+  readonly chainId: number
+  readonly token: `0x${string}`
+  readonly authorization: { readonly name: string; readonly version: string }
+}
+
+/** `mppx`, with its method `evm/charge`. */
+export function mppxEvmAgent(
+  { account, ...options }: FetchingOptions,
+  { chainId, token, authorization }: PaidIn,
+): Agent {
+  const limits = { networks: [chainId], currencies: [token], decimals: 6, maxAmount: '1' }
+  const methods = evm({ account, authorization, ...limits })
+  return agentOf('authorization', options, async (url, listening) =>
+    withReceipt(await Fetch.from({ methods, fetch: listening })(url)),
+  )
+}
+
+/** `mppx`, with its method `tempo/charge`: by pull the server sends the transaction, by push the payer has sent it. */
+export function mppxTempoAgent(
+  { account, ...options }: FetchingOptions,
+  tempoRpc: string,
+  mode?: 'pull' | 'push',
+): Agent {
+  const getClient = () => createClient({ chain: tempoModerato, transport: http(tempoRpc) })
+  const methods = [tempo.charge({ account, getClient, ...(mode !== undefined && { mode }) })]
+  return agentOf('authorization', options, async (url, listening) =>
+    withReceipt(await Fetch.from({ methods, fetch: listening })(url)),
+  )
+}
+
+function withReceipt(response: Response): { response: Response; receipt: unknown } {
+  const isReceipted = response.headers.has('payment-receipt')
+  return { response, receipt: isReceipted ? Receipt.fromResponse(response) : undefined }
+}
+
 type Paying = (url: string, listening: typeof fetch) => Promise<{ response: Response; receipt: unknown }>
 
-function agentOf(header: string, beforePaying: AgentOptions['beforePaying'], pay: Paying): Agent {
+function agentOf(header: string, { beforePaying, dry }: Omit<FetchingOptions, 'account'>, pay: Paying): Agent {
   return {
     async call(url) {
       let sent: Record<string, string> = {}
@@ -62,6 +109,7 @@ function agentOf(header: string, beforePaying: AgentOptions['beforePaying'], pay
         if (payment !== null) {
           sent = { [header]: payment }
           await beforePaying?.()
+          if (dry) return Response.json({})
         }
         return fetch(request)
       }

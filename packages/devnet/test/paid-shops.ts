@@ -1,8 +1,11 @@
 import { createServer, type Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import * as onExpress from '@purser/sdk/express'
+import * as onFastify from '@purser/sdk/fastify'
 import * as onHono from '@purser/sdk/hono'
-import express from 'express'
+import * as onNext from '@purser/sdk/next'
+import express, { type Express } from 'express'
+import Fastify from 'fastify'
 import { Hono } from 'hono'
 
 /** A provider's server with paid routes: `/report` sells, `/breaks` fails after it was paid for. */
@@ -14,46 +17,99 @@ export interface PaidShop {
   stop(): Promise<void>
 }
 
-type Till = Pick<onExpress.WalletOptions, 'apiKey' | 'baseUrl' | 'walletId'>
+type Account = 'apiKey' | 'baseUrl' | 'walletId' | 'challengeBatch' | 'publicUrl'
+
+/** A shop's account with Purser, and what a test wants otherwise than usual. */
+export interface Till extends Pick<onExpress.WalletOptions, Account> {
+  /** Decimal dollars; `price` when left out. */
+  readonly price?: string
+  /** Puts routes before the paid ones, which nobody pays for. With Express alone. */
+  readonly free?: (app: Express) => void
+}
 
 export const price = '0.01'
-const offer = { price, description: 'A report', mimeType: 'application/json' }
-const brief = { delayMsFirst: 5, delayMsMax: 10 }
+const report = { report: 'all is well' }
+const failure = { error: 'the printer is on fire' }
 
-export async function expressShop(till: Till): Promise<PaidShop> {
+/** What a shop saw, and the options that make it see it. */
+function openBooks({ price: own = price, free: _, ...till }: Till) {
   const served: PaidShop['served'] = []
   const faults: PaidShop['faults'] = []
+  const onFault = (fault: onExpress.Fault) => void faults.push(fault)
+  const retry = { delayMsFirst: 5, delayMsMax: 10 }
+  return {
+    seen: { served, faults },
+    wallet: { ...till, retry, onFault },
+    offer: { price: own, description: 'A report', mimeType: 'application/json' },
+    serve: (payment: onExpress.VerifiedPayment | undefined) => void served.push(payment?.payer ?? null),
+  }
+}
+
+export async function expressShop(till: Till): Promise<PaidShop> {
+  const { seen, wallet, offer, serve } = openBooks(till)
   const app = express()
-  app.use(onExpress.walletMiddleware({ ...till, retry: brief, onFault: (fault) => void faults.push(fault) }))
+  till.free?.(app)
+  app.use(onExpress.walletMiddleware(wallet))
   app.use(onExpress.payMiddleware(offer))
   app.get('/report', (req, res) => {
-    served.push(onExpress.paymentOf(req)?.payer ?? null)
-    res.json({ report: 'all is well' })
+    serve(onExpress.paymentOf(req))
+    res.json(report)
   })
   app.get('/breaks', (req, res) => {
-    served.push(onExpress.paymentOf(req)?.payer ?? null)
-    res.status(500).json({ error: 'the printer is on fire' })
+    serve(onExpress.paymentOf(req))
+    res.status(500).json(failure)
   })
-  return { served, faults, ...(await open(createServer(app))) }
+  return { ...seen, ...(await open(createServer(app))) }
+}
+
+export async function fastifyShop(till: Till): Promise<PaidShop> {
+  const { seen, wallet, offer, serve } = openBooks(till)
+  const app = Fastify()
+  await app.register(onFastify.walletPlugin, wallet)
+  app.addHook('preHandler', onFastify.payHook(offer))
+  app.get('/report', async (request) => {
+    serve(onFastify.paymentOf(request))
+    return report
+  })
+  app.get('/breaks', async (request, reply) => {
+    serve(onFastify.paymentOf(request))
+    return reply.code(500).send(failure)
+  })
+  await app.ready()
+  return { ...seen, ...(await open(app.server)) }
 }
 
 export async function honoShop(till: Till): Promise<PaidShop> {
-  const served: PaidShop['served'] = []
-  const faults: PaidShop['faults'] = []
+  const { seen, wallet, offer, serve } = openBooks(till)
   const app = new Hono()
-  app.use(onHono.walletMiddleware({ ...till, retry: brief, onFault: (fault) => void faults.push(fault) }))
+  app.use(onHono.walletMiddleware(wallet))
   app.use(onHono.payMiddleware(offer))
   app.get('/report', (c) => {
-    served.push(onHono.paymentOf(c)?.payer ?? null)
-    return c.json({ report: 'all is well' })
+    serve(onHono.paymentOf(c))
+    return c.json(report)
   })
   app.get('/breaks', (c) => {
-    served.push(onHono.paymentOf(c)?.payer ?? null)
-    return c.json({ error: 'the printer is on fire' }, 500)
+    serve(onHono.paymentOf(c))
+    return c.json(failure, 500)
   })
-  const server = createAdaptorServer({ fetch: app.fetch })
+  return { ...seen, ...(await open(bridge(app.fetch))) }
+}
+
+/** Route handlers of Next's App Router, given the standard requests that Next's own extend. */
+export async function nextShop(till: Till): Promise<PaidShop> {
+  const { seen, wallet, offer, serve } = openBooks(till)
+  const handler = onNext.withPayment({ ...wallet, ...offer }, (request: Request, _context: unknown) => {
+    serve(onNext.paymentOf(request))
+    const sells = new URL(request.url).pathname === '/report'
+    return sells ? Response.json(report) : Response.json(failure, { status: 500 })
+  })
+  return { ...seen, ...(await open(bridge((request) => handler(request, undefined)))) }
+}
+
+function bridge(fetch: (request: Request) => Response | Promise<Response>): Server {
+  const server = createAdaptorServer({ fetch })
   if (!('closeAllConnections' in server)) throw new Error('not an HTTP/1 server')
-  return { served, faults, ...(await open(server)) }
+  return server
 }
 
 async function open(server: Server): Promise<Pick<PaidShop, 'url' | 'stop'>> {

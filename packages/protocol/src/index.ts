@@ -39,6 +39,8 @@ export {
   tokenBySymbol,
 } from './chains.ts'
 export { crc32 } from './crc32.ts'
+export type { DurationFault } from './duration.ts'
+export { durationSecondsMax, parseDuration } from './duration.ts'
 export type { Eip712Domain, TransferAuthorization } from './eip712.ts'
 export {
   domainSeparator,
@@ -46,6 +48,8 @@ export {
   transferWithAuthorizationType,
   typedDataDigest,
 } from './eip712.ts'
+export type { EventsHead } from './event-chain.ts'
+export { eventHash, eventsHeadOf, noEvents } from './event-chain.ts'
 export type { Call3, Call3Result, TransferSignature } from './evm-abi.ts'
 export {
   AbiMalformed,
@@ -69,6 +73,8 @@ export type { Keccak } from './hash.ts'
 export { keccak256, sha256 } from './hash.ts'
 export type { Jws, JwsHeader } from './jws.ts'
 export { composeJws, jwsSigningInput, parseJws } from './jws.ts'
+export type { MerkleInclusion } from './merkle.ts'
+export { isMerkleIncluded, merkleLeafHash, merkleLeavesMax, merklePath, merkleRoot } from './merkle.ts'
 export type { AmountFault } from './money.ts'
 export { formatAmount, parseAmount, parseRaw, priceInStablecoin } from './money.ts'
 export { orderOffers } from './mpp/accept-payment.ts'
@@ -97,6 +103,19 @@ export { proofDigest, proofTypedData } from './mpp/proof.ts'
 export type { MppReceipt } from './mpp/receipt.ts'
 export { formatReceipt, parseReceipt } from './mpp/receipt.ts'
 export { formatPayerSource, parsePayerSource } from './mpp/source.ts'
+export type { ItemProof, SealedItem, SealFacts, SealKey, SealManifest, SealProof, SealStatement } from './seal.ts'
+export {
+  buildManifest,
+  documentContent,
+  itemProof,
+  manifestHash,
+  merkleRootOf,
+  statementOf,
+} from './seal.ts'
+export type { SealRead, SealTrouble } from './seal-parse.ts'
+export { readItemProof, readManifest, readSealProof, sealLimits } from './seal-parse.ts'
+export type { SealFault, SealVerdict, VerifyEd25519 } from './seal-verify.ts'
+export { verifyItem, verifySeal } from './seal-verify.ts'
 export type {
   ContractSignature,
   EcdsaFault,

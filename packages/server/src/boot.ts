@@ -5,6 +5,7 @@ import { jobs, recurring } from './jobs.ts'
 import { openApi, operations } from './operations.ts'
 import type { Deps } from './platform/ctx.ts'
 import { createAuthenticate } from './platform/http/authenticate.ts'
+import { keySetPages } from './platform/http/key-set.ts'
 import { metricsPage, publicPages } from './platform/http/pages.ts'
 import { createHttpServer, type HttpServer } from './platform/http/server.ts'
 import type { Log } from './platform/log.ts'
@@ -86,7 +87,8 @@ async function startHttp(
   }
   let port = 0
   if (config.role !== 'work') {
-    const pages = publicPages(deps, operations, openApi)
+    const keySet = keySetPages(deps.baseUrl, deps.serviceSeal.publicKeys)
+    const pages = [...publicPages(deps, operations, openApi), ...keySet]
     const all = options.metricsOnMainPort === true ? [...pages, metrics] : pages
     port = await serve(createHttpServer({ ...common, operations, pages: all }), config.port)
   }

@@ -26,10 +26,14 @@ export interface Config {
   readonly trustProxy: boolean
   /** Longest that a settle call waits for the outcome before it answers 202. */
   readonly settleWaitMs: number
+  /** Longest that the facilitator's settle waits before it answers `settlement_pending`; official clients give up after 90 s. */
+  readonly facilitatorWaitMs: number
   /** Smallest payment that is settled on chain, in millionths of a US dollar. */
   readonly settleMicroUsdMin: bigint
   /** Gas that one organisation's settlements may use per network and UTC day. */
   readonly settleGasPerDayMax: bigint
+  /** Whether the settler pays payers' fees on Tempo, within the same gas per day; it must then hold pathUSD there. */
+  readonly sponsorTempoFees: boolean
   /** Whether anvil is behind the RPC addresses: only the banner of `npm start` differs. */
   readonly challengesPerCallerMax: number
 }
@@ -94,8 +98,10 @@ export function readConfig(
     },
     trustProxy: read.oneOf('TRUST_PROXY', ['true', 'false'], 'false') === 'true',
     settleWaitMs: read.integer('SETTLE_WAIT_MS', 10_000, 0, 50_000),
+    facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 45_000, 0, 80_000),
     settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 0, 1_000_000_000)),
     settleGasPerDayMax: BigInt(read.integer('SETTLE_GAS_PER_DAY_MAX', 1_000_000_000, 0, Number.MAX_SAFE_INTEGER)),
+    sponsorTempoFees: read.oneOf('SPONSOR_TEMPO_FEES', ['true', 'false'], 'false') === 'true',
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
   }
   for (const factory of config.eip6492Factories) {

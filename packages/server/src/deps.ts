@@ -1,9 +1,9 @@
 import { networks } from '@purser/protocol'
-import { createChains, createLanes, createSignatures } from './chain/index.ts'
+import { createChains, createLanes, createSignatures, createTempoTransactions } from './chain/index.ts'
 import type { Config } from './config.ts'
 import { openCustody } from './custody/index.ts'
 import { createKeyDirectory } from './features/organisations/index.ts'
-import { createRecorder, createSettlements, paymentRecount } from './features/payments/index.ts'
+import { challengeSeconds, createRecorder, createSettlements, paymentRecount } from './features/payments/index.ts'
 import { byoWalletRecount, createWalletDirectory } from './features/wallets/index.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
@@ -37,9 +37,11 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       db,
       clock,
       random,
+      log,
       signatures,
       source: config.keyEncryption,
       createIfMissing: config.createKeyEncryptionKey,
+      mppChallengeSeconds: challengeSeconds,
     })
     const outbound = createOutbound()
     const chains = createChains({
@@ -62,6 +64,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       upgradeUrl: `${config.dashboardUrl}/settings/billing`,
       environments: config.environments,
       chains,
+      tempoTransactions: createTempoTransactions(signatures),
     }
     const deps: Deps = {
       ...floor,
@@ -70,9 +73,16 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       recordPayment: createRecorder({ db }, { gasPerDayMax: config.settleGasPerDayMax }),
       settlements: createSettlements({ db, clock }, () => settlementWanted()),
       settlementTokens: custody.settlementTokens,
+      mppSecrets: custody.mppSecrets,
+      serviceSeal: custody.seal,
       signatures,
       eip6492Factories: new Set(config.eip6492Factories.map((factory) => factory.toLowerCase())),
       settleWaitMs: config.settleWaitMs,
+      feeSponsor: config.sponsorTempoFees
+        ? { signer: custody.settler, gasPerDayMax: config.settleGasPerDayMax }
+        : undefined,
+      facilitatorWaitMs: config.facilitatorWaitMs,
+      settlerAddress: custody.settler.address,
       settleMicroUsdMin: config.settleMicroUsdMin,
       admitChallenge: createLimiter(
         { perSecond: config.challengesPerCallerMax / 60, burst: config.challengesPerCallerMax },

@@ -1,4 +1,4 @@
-import { paymentRecurring } from './features/payments/index.ts'
+import { followTransactions, paymentRecurring } from './features/payments/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
 import type { Job, Recurring } from './platform/job.ts'
 
@@ -15,4 +15,4 @@ const sweepIdempotency: Recurring = {
 }
 
 /** Every piece of work that is due again and again. */
-export const recurring: readonly Recurring[] = [sweepIdempotency, ...paymentRecurring]
+export const recurring: readonly Recurring[] = [sweepIdempotency, ...paymentRecurring, followTransactions]

@@ -2,7 +2,7 @@ import { accountOperations } from './features/account/index.ts'
 import { billingOperations } from './features/billing/index.ts'
 import { chainOperations } from './features/chains/index.ts'
 import { organisationOperations } from './features/organisations/index.ts'
-import { paymentOperations } from './features/payments/index.ts'
+import { facilitatorOperations, paymentOperations } from './features/payments/index.ts'
 import { walletOperations } from './features/wallets/index.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
@@ -10,6 +10,7 @@ import type { Operation } from './platform/operation.ts'
 /** Every public API call. */
 export const operations: readonly Operation[] = [
   ...paymentOperations,
+  ...facilitatorOperations,
   ...walletOperations,
   ...chainOperations,
   ...organisationOperations,

@@ -93,7 +93,7 @@ const malformed: readonly (readonly [body: string | Uint8Array<ArrayBuffer>, sta
   ['{"noSuchField":true}', [422]],
 ]
 
-test.each(withBody)('%s refuses a malformed body with a problem that names the fault', async (_, operation) => {
+test.each(withBody)('%s refuses a malformed body with a problem that names the fault', async (id, operation) => {
   for (const [body, statuses] of malformed) {
     const answer = await sendSample(operation, org.testKey, { body })
     expect(statuses, `${answer.text} to ${String(body).slice(0, 40)}`).toContain(answer.status)
@@ -106,6 +106,8 @@ test.each(withBody)('%s refuses a malformed body with a problem that names the f
   const withExtra = await sendSample(operation, org.testKey, {
     body: JSON.stringify({ ...Object(sampleOf(operation).body), noSuchField: 1 }),
   })
+  // Servers of other makes add members of their own to what they send to a facilitator.
+  if (id.startsWith('facilitator.')) return expect(withExtra.status).toBe(200)
   expect([withExtra.status, JSON.parse(withExtra.text).errors]).toEqual([
     422,
     [expect.objectContaining({ path: expect.stringContaining('') })],

@@ -54,7 +54,8 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
         price: '0.01',
         description: 'Weather',
         mimeType: 'text/plain',
-        digest: 'd',
+        digest: 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:',
+        credentialHeader: 'Payment-Authorization',
         count: 2,
       },
     }),
@@ -77,6 +78,10 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'account.paymentLogs.list': () => ({}),
     'account.paymentLogs.summary': () => ({}),
     'account.paymentLogs.get': () => ({ params: { paymentLogId: ids.plog } }),
+    'facilitator.verify': () => ({ body: facilitatorBody() }),
+    'facilitator.settle': () => ({ body: facilitatorBody() }),
+    'facilitator.supported': () => ({}),
+    'facilitator.resources': () => ({}),
     'wallets.byo.create': () => ({
       body: {
         address: addressNumber(++sampleNumber),
@@ -110,6 +115,33 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'billing.usage': () => ({}),
     'billing.plan': () => ({}),
     'billing.rebuildCache': () => ({}),
+  }
+}
+
+/** A payment as an x402 server sends it to a facilitator: well-formed, and on a network that these worlds do not serve. */
+function facilitatorBody(): Readonly<Record<string, unknown>> {
+  const accepted = {
+    scheme: 'exact',
+    network: 'eip155:84532',
+    amount: '10000',
+    asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    payTo: addressNumber(1),
+    maxTimeoutSeconds: 300,
+    extra: { name: 'USDC', version: '2' },
+  }
+  const authorization = {
+    from: addressNumber(2),
+    to: addressNumber(1),
+    value: '10000',
+    validAfter: '0',
+    validBefore: '4102444800',
+    nonce: `0x${'ab'.repeat(32)}`,
+  }
+  const payload = { signature: `0x${'cd'.repeat(65)}`, authorization }
+  return {
+    x402Version: 2,
+    paymentPayload: { x402Version: 2, resource: { url: resource }, accepted, payload, extensions: {} },
+    paymentRequirements: accepted,
   }
 }
 

@@ -27,7 +27,7 @@ export type WirePermit2Authorization = {
   readonly spender: Address
   readonly nonce: string
   readonly deadline: string
-  readonly witness: { readonly to: Address; readonly facilitator: Address | undefined; readonly validAfter: string }
+  readonly witness: { readonly to: Address; readonly facilitator?: Address; readonly validAfter: string }
 }
 
 /** A payment by Permit2, version 2 (version 1 has none). The signature is any text: what it is worth is judged with the rest. */
@@ -94,7 +94,7 @@ function readPayload(cursor: Cursor, isUpto: boolean): Permit2Payment['payload']
       deadline: rawAmount(authorization, 'deadline'),
       witness: {
         to: address(witness, 'to'),
-        facilitator: isUpto ? address(witness, 'facilitator') : undefined,
+        ...(isUpto ? { facilitator: address(witness, 'facilitator') } : {}),
         validAfter: rawAmount(witness, 'validAfter'),
       },
     },

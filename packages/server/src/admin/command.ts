@@ -1,10 +1,12 @@
 import type { z } from 'zod'
+import type { KeySource } from '../custody/index.ts'
 import type { Acting } from '../features/organisations/index.ts'
 import type { Environment } from '../platform/ctx.ts'
 
 /** What a command works with: the database as the operator, and what the deployment serves. */
 export interface Operator extends Acting {
   readonly environments: readonly Environment[]
+  readonly keySource: KeySource | undefined
 }
 
 /** What a command found or did: for people, for scripts, and the exit code. */

@@ -51,8 +51,8 @@ async function withOperator(settings: AdminSettings, work: (operator: Operator) 
   }
 }
 
-function operatorOf(db: Db, { environments }: AdminSettings): Operator {
-  const floor = { db, clock: systemClock, random: systemRandom, environments }
+function operatorOf(db: Db, { environments, keySource }: AdminSettings): Operator {
+  const floor = { db, clock: systemClock, random: systemRandom, environments, keySource }
   return { ...floor, actor: { kind: 'operator' }, requestId: newId('req', floor) }
 }
 

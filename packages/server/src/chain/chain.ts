@@ -19,9 +19,11 @@ import type { Clock } from '../platform/clock.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import { fail } from './errors.ts'
 import { createInspect } from './inspect.ts'
-import type { AuthorizationUse, Chain, Chains, Head, SendAnswer, TokenDomain, Watch } from './port.ts'
+import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
+import type { AuthorizationUse, Chain, Chains, Head, LookUp, SendAnswer, TokenDomain, Watch } from './port.ts'
 import { readHex, readLog, readQuantity, readReceipt } from './read.ts'
 import { createRpc, isRecord, type Rpc, type RpcAnswer } from './rpc.ts'
+import { sendTempo, tryTempo } from './tempo-node.ts'
 
 export interface ChainsOptions {
   readonly outbound: Outbound
@@ -81,6 +83,9 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
     findAuthorizationUsed: (token, authorizer, nonce, { since }) =>
       findUse(network, rpc, clock, { token, authorizer, nonce, since }),
+    inspectPermit2: (probe) => inspectPermit2(rpc, probe),
+    permit2NonceUsed: (transfer) => isSpent(rpc, transfer, 'latest'),
+    findPermit2Use: (transfer, options) => findPermit2Use({ network, rpc, clock }, transfer, options),
     head: async () => readHead(await rpc.result('eth_getBlockByNumber', ['latest', false])),
     // Not every node has the method, and a lane goes on without it.
     suggestedTip: async () =>
@@ -93,6 +98,9 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
     send: (raws) => send(rpc, raws),
     receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
     watch: (sender, hashes) => watch(rpc, sender, hashes),
+    tryTempo: (transaction) => tryTempo(rpc, transaction),
+    sendTempo: (raw) => sendTempo(rpc, raw),
+    lookUp: (hashes) => lookUp(rpc, hashes),
   }
 }
 
@@ -135,15 +143,31 @@ async function watch(rpc: Rpc, sender: Address, hashes: readonly Hex[]): Promise
     { method: 'eth_getTransactionCount', params: [sender, 'latest'] },
     ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
   ])
-  const results = answers.map((answer) => {
-    if (!answer.ok) throw fail('chain-unavailable', {}, new Error(answer.message))
-    return answer.result
-  })
+  const results = answers.map(resultOf)
   return {
     head: readHead(results[0]),
     transactionCount: readQuantity(results[1], 'transaction count'),
     receipts: hashes.map((hash, index) => readReceipt(results[index + 2] ?? null, hash)),
   }
+}
+
+async function lookUp(rpc: Rpc, hashes: readonly Hex[]): Promise<LookUp> {
+  const answers = await rpc.batch([
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
+    { method: 'eth_getBlockByNumber', params: ['finalized', false] },
+    ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+  ])
+  const [head, finalized, ...receipts] = answers.map(resultOf)
+  return {
+    head: readHead(head),
+    finalized: readHead(finalized),
+    receipts: hashes.map((hash, index) => readReceipt(receipts[index] ?? null, hash)),
+  }
+}
+
+function resultOf(answer: RpcAnswer): unknown {
+  if (!answer.ok) throw fail('chain-unavailable', {}, new Error(answer.message))
+  return answer.result
 }
 
 function readHead(block: unknown): Head {

@@ -1,4 +1,12 @@
-import type { Address, Hex, Network, TransferAuthorization, TransferSignature } from '@purser/protocol'
+import type {
+  Address,
+  Hex,
+  Network,
+  Permit2Settlement,
+  Permit2Transfer,
+  TransferAuthorization,
+  TransferSignature,
+} from '@purser/protocol'
 import type { Tx } from '../platform/db/db.ts'
 import type { Id } from '../platform/ids.ts'
 
@@ -12,6 +20,7 @@ export interface Chains {
 declare module '../platform/ctx.ts' {
   interface Ports {
     readonly chains: Chains
+    readonly tempoTransactions: TempoTransactions
   }
 }
 
@@ -36,6 +45,15 @@ export interface Chain {
     nonce: Hex,
     options: { readonly since: Date },
   ): Promise<AuthorizationUse>
+  /** What the latest block says of a signed Permit2 payment, were the settler to send it now. */
+  inspectPermit2(probe: Permit2Probe): Promise<Permit2Facts>
+  /** Whether Permit2's nonce is used or given up, as of the latest block, which may still be reorganised away. */
+  permit2NonceUsed(transfer: Permit2Transfer): Promise<boolean>
+  /** How a nonce that `permit2NonceUsed` calls used came to be so, at the network's confirmation depth. */
+  findPermit2Use(
+    transfer: Permit2Transfer,
+    options: { readonly amount: bigint; readonly since: Date },
+  ): Promise<Permit2Use>
   /** Balances in each token's smallest unit, in the order of the questions, all of one block. */
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
   head(): Promise<Head>
@@ -47,6 +65,12 @@ export interface Chain {
   /** One request: the head, the sender's transaction count and the receipts of these hashes, in their order. */
   watch(sender: Address, hashes: readonly Hex[]): Promise<Watch>
   receipt(hash: Hex): Promise<Receipt | undefined>
+  /** Tempo networks: whether the latest block would take the transaction, by its sender, with its own gas limit. */
+  tryTempo(transaction: TempoTransaction): Promise<TempoTrial>
+  /** Tempo networks: hands a final transaction to the node, which takes the same bytes again without harm. */
+  sendTempo(raw: Hex): Promise<TempoSendAnswer>
+  /** One request: the newest block, the newest that can no longer be undone, and the receipts of these hashes, in their order. */
+  lookUp(hashes: readonly Hex[]): Promise<LookUp>
 }
 
 /** A signed EIP-3009 authorization to be looked at, as `checkAuthorization` of the protocol gives it. */
@@ -66,6 +90,33 @@ export interface AuthorizationFacts {
   /** Whether the token would move the money now; otherwise why not, in the token's words, or null when it gave none. */
   readonly simulation: { readonly ok: true } | { readonly ok: false; readonly reason: string | null }
 }
+
+/** A Permit2 payment and the account that would send it. */
+export interface Permit2Probe {
+  readonly settlement: Permit2Settlement
+  readonly settler: Address
+}
+
+export interface Permit2Facts {
+  readonly proxyDeployed: boolean
+  /** Permit2 then asks the payer's contract instead of recovering its key. */
+  readonly payerHasCode: boolean
+  readonly balance: bigint
+  /** What the payer lets Permit2 spend of the token. */
+  readonly allowance: bigint
+  readonly nonceUsed: boolean
+  /** Whether the proxy would settle now; means nothing where it is not deployed. `data` is what it reverted with, null when the node did not say. */
+  readonly trial: { readonly ok: true } | { readonly ok: false; readonly data: Hex | null }
+}
+
+/**
+ * `used`: this transaction settled the permit. `elsewhere`: no transaction that can be shown to have settled it, so it was given up or spent
+ * otherwise. `open`: not deep enough yet: ask again later and decide nothing.
+ */
+export type Permit2Use =
+  | { readonly outcome: 'used'; readonly transactionHash: Hex }
+  | { readonly outcome: 'elsewhere' }
+  | { readonly outcome: 'open' }
 
 export interface TokenDomain {
   readonly name: string
@@ -125,11 +176,81 @@ export interface Watch {
   readonly receipts: readonly (Receipt | undefined)[]
 }
 
+export interface LookUp {
+  readonly head: Head
+  readonly finalized: Pick<Head, 'number' | 'timestampSeconds'>
+  readonly receipts: readonly (Receipt | undefined)[]
+}
+
 /** An account whose key nobody outside custody sees. */
-export interface Signer {
-  readonly address: Address
+export interface Signer extends FeeSponsor {
   signTransaction(fields: TransactionFields): Promise<SignedTransaction>
 }
+
+/** An account that pays the fees of other people's Tempo transactions. */
+export interface FeeSponsor {
+  readonly address: Address
+  /**
+   * Completes a transaction whose sender left the fee to somebody else: names the fee token and signs for the fee. Throws for a
+   * transaction of its own account and for one that does not wait for a sponsor; what it may cost is the caller's to bound.
+   */
+  signTempoFeePayer(transaction: TempoTransaction, feeToken: Address): Promise<SignedTransaction>
+}
+
+/** Reads Tempo's own transactions. */
+export interface TempoTransactions {
+  /** Never throws, whatever it is given: a fault is a sentence without any of the sender's text. */
+  decode(raw: Hex): Promise<TempoDecoded>
+}
+
+export type TempoDecoded =
+  | { readonly ok: true; readonly transaction: TempoTransaction }
+  | { readonly ok: false; readonly fault: string }
+
+/**
+ * A transaction of Tempo's type 0x76 that an ordinary account (secp256k1) signed, without access lists, delegations and access
+ * keys. The sender is recovered from the signature and from nothing else.
+ */
+export interface TempoTransaction {
+  /** Written anew from the fields below: what they say is all that is in it. Final where the sender pays the fee. */
+  readonly raw: Hex
+  /** Of the final bytes; of a transaction that waits for a sponsor there is none yet. */
+  readonly hash: Hex | undefined
+  readonly sender: Address
+  readonly chainId: number
+  readonly calls: readonly TempoCall[]
+  /** 2^256 - 1 is an expiring nonce (TIP-1009), 0 the account's ordinary one. */
+  readonly nonceKey: bigint
+  readonly nonce: bigint
+  /** Unix seconds; a block of that time or later does not take it. */
+  readonly validBefore: bigint | undefined
+  /** Unix seconds; a block of that time or earlier does not take it. */
+  readonly validAfter: bigint | undefined
+  readonly gasLimit: bigint
+  /** In attodollars (1e-18 USD) per gas. */
+  readonly maxFeePerGas: bigint
+  readonly maxPriorityFeePerGas: bigint
+  readonly feeToken: Address | undefined
+  readonly feePaidBy: 'sender' | 'sponsor'
+}
+
+export interface TempoCall {
+  readonly to: Address | undefined
+  readonly value: bigint
+  readonly data: Hex
+}
+
+/** Why the latest block would not take a transaction: the token said no, the sender holds too little, or the transaction cannot run. */
+export type TempoRefusal = 'insufficient-balance' | 'insufficient-fee' | 'out-of-gas' | 'expired' | 'reverted'
+export type TempoTrial = { readonly ok: true } | { readonly ok: false; readonly reason: TempoRefusal }
+
+/**
+ * `refused`: this node will not have it as things stand. It is no proof that it is in no block, since another node may have
+ * taken it a moment before. `sent` also when nobody can tell what became of it.
+ */
+export type TempoSendAnswer =
+  | { readonly outcome: 'sent' }
+  | { readonly outcome: 'refused'; readonly reason: TempoRefusal | 'malformed' }
 
 /** An EIP-1559 transaction before it is signed; fees in wei per gas. */
 export interface TransactionFields {

@@ -8,6 +8,7 @@ import { freshDatabase, type TestDatabase } from '../../test/database.ts'
 import { createSignatures } from '../chain/recover.ts'
 import { systemClock } from '../platform/clock.ts'
 import { sql } from '../platform/db/db.ts'
+import { createLog } from '../platform/log.ts'
 import { systemRandom } from '../platform/random.ts'
 import { type Custody, openCustody } from './index.ts'
 import { readKey } from './key-file.ts'
@@ -51,7 +52,7 @@ test('processes that start for the first time together agree on one key file and
   const all = await Promise.all(Array.from({ length: 6 }, () => open({ createIfMissing: true })))
   expect(new Set(all.map(({ settler }) => settler.address)).size).toBe(1)
   expect(new Set(all.map(({ settlementTokens }) => settlementTokens.mint('pay_1'))).size).toBe(1)
-  expect(await storedKeys()).toHaveLength(3)
+  expect(await storedKeys()).toHaveLength(5)
   expect(readdirSync(directory)).toEqual(['key-encryption-key'])
 })
 
@@ -130,7 +131,13 @@ test('no key is in the database in the clear, and no object that custody gives o
   )
   expect(rows).not.toContain(kek)
   expect(JSON.stringify(custody)).toBe(
-    JSON.stringify({ settler: { address: custody.settler.address }, sealer: {}, settlementTokens: {} }),
+    JSON.stringify({
+      settler: { address: custody.settler.address },
+      sealer: {},
+      settlementTokens: {},
+      mppSecrets: {},
+      seal: { kid: custody.seal.kid, publicKeys: custody.seal.publicKeys },
+    }),
   )
 })
 
@@ -184,8 +191,10 @@ async function open(options: {
     db: database.db,
     clock: systemClock,
     random: systemRandom,
+    log: createLog({ level: 'silent' }),
     signatures,
     source: { file },
+    mppChallengeSeconds: 300,
     ...options,
   })
 }

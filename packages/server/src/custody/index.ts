@@ -1,30 +1,34 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Signatures } from '../chain/index.ts'
 import type { Signer } from '../chain/port.ts'
-import type { Clock } from '../platform/clock.ts'
-import type { Db, Tx } from '../platform/db/db.ts'
+import { type Clock, instantOf } from '../platform/clock.ts'
+import type { Db } from '../platform/db/db.ts'
+import type { Log } from '../platform/log.ts'
 import type { Random } from '../platform/random.ts'
 import type { Sealer } from '../platform/secret.ts'
-import { decrypt, encrypt, type KeyEncryption, localKeyEncryption, openEnvelope, sealEnvelope } from './envelope.ts'
+import { decrypt, encrypt, localKeyEncryption } from './envelope.ts'
 import { type KeySource, readKey } from './key-file.ts'
+import { createMppSecrets, type MppSecrets } from './mpp-secrets.ts'
+import { ensureKey, type KeyMaking, openKey, refuseOtherKey } from './service-keys.ts'
+import { createServiceSeal, type ServiceSeal } from './service-seal.ts'
 import { createSigner } from './signer.ts'
-import {
-  findCurrentKey,
-  insertFingerprint,
-  insertKey,
-  type KeyPurpose,
-  listFingerprints,
-  lockKeys,
-  type SealedKeyRow,
-} from './store.ts'
+import { listFingerprints, lockKeys } from './store.ts'
+
+export type { KeySource } from './key-file.ts'
+export type { MppMacs, MppSecrets } from './mpp-secrets.ts'
+export { rotateMppSecret } from './rotate-mpp-secret.ts'
+export type { ServiceSeal } from './service-seal.ts'
 
 export interface CustodyOptions {
   readonly db: Db
   readonly clock: Clock
   readonly random: Random
+  readonly log: Log
   readonly signatures: Signatures
   readonly source: KeySource
   readonly createIfMissing: boolean
+  /** How long an MPP challenge lives, so that a retired secret is good for as long as what was made under it. */
+  readonly mppChallengeSeconds: number
 }
 
 export interface Custody {
@@ -32,12 +36,8 @@ export interface Custody {
   readonly settler: Signer
   readonly sealer: Sealer
   readonly settlementTokens: { mint(paymentId: string): string; check(paymentId: string, token: string): boolean }
-}
-
-const algorithms: Readonly<Record<KeyPurpose, string>> = {
-  settler: 'secp256k1',
-  'settlement-token': 'hmac-sha256',
-  answers: 'aes-256-gcm',
+  readonly mppSecrets: MppSecrets
+  readonly seal: ServiceSeal
 }
 
 /**
@@ -49,16 +49,21 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
     readKey(options.source, { ...options, createIfMissing: await mayCreate(options) }),
     options.random,
   )
+  const making = keyMaking(options)
   const rows = await options.db.tx(async (tx) => {
     await lockKeys(tx)
     await refuseOtherKey(tx, kek, options.clock)
+    await ensureKey(tx, kek, 'seal', making)
     return {
-      settler: await ensureKey(tx, options, kek, 'settler'),
-      token: await ensureKey(tx, options, kek, 'settlement-token'),
-      answers: await ensureKey(tx, options, kek, 'answers'),
+      settler: await ensureKey(tx, kek, 'settler', making),
+      token: await ensureKey(tx, kek, 'settlement-token', making),
+      answers: await ensureKey(tx, kek, 'answers', making),
+      mpp: await ensureKey(tx, kek, 'mpp-challenge', making),
     }
   })
   const answers = await openKey(kek, rows.answers)
+  const mppSecrets = createMppSecrets({ ...options, openKey: (row) => openKey(kek, row) })
+  await mppSecrets.load()
   return {
     settler: await createSigner(() => openKey(kek, rows.settler), options.signatures),
     sealer: {
@@ -66,6 +71,8 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
       open: (sealed, associatedData) => decrypt(answers, sealed, associatedData),
     },
     settlementTokens: createTokens(await openKey(kek, rows.token)),
+    mppSecrets,
+    seal: await createServiceSeal(options.db, (row) => openKey(kek, row), instantOf(0)),
   }
 }
 
@@ -74,56 +81,16 @@ async function mayCreate({ db, createIfMissing }: CustodyOptions): Promise<boole
   return createIfMissing && (await listFingerprints(db)).length === 0
 }
 
-async function refuseOtherKey(tx: Tx, kek: KeyEncryption, clock: Clock): Promise<void> {
-  const known = await listFingerprints(tx)
-  if (known.includes(kek.fingerprint)) return
-  if (known.length > 0) {
-    throw new Error(
-      `the key-encryption key (fingerprint ${kek.fingerprint}) is not the one that this database was sealed with (${known.join(', ')})`,
-    )
-  }
-  await insertFingerprint(tx, kek.fingerprint, clock.now())
-}
-
-function openKey(kek: KeyEncryption, row: SealedKeyRow): Promise<Uint8Array> {
-  return openEnvelope(kek, row, associatedDataOf(row))
-}
-
-async function ensureKey(
-  tx: Tx,
-  options: CustodyOptions,
-  kek: KeyEncryption,
-  purpose: KeyPurpose,
-): Promise<SealedKeyRow> {
-  const stored = await findCurrentKey(tx, purpose)
-  if (stored !== undefined) return stored
-  const secret = newSecret(purpose, options)
-  const kid = `${purpose}-${Buffer.from(options.random.bytes(8)).toString('hex')}`
-  const name = { kid, purpose, algorithm: algorithms[purpose] }
-  try {
-    const row = { ...name, ...(await sealEnvelope(kek, secret, associatedDataOf(name), options.random)) }
-    await insertKey(tx, row, kek.fingerprint, options.clock.now())
-    return row
-  } finally {
-    secret.fill(0)
-  }
-}
-
-/** Binds a ciphertext to its row, so that none can be put in another's place. The service's own keys belong to no organisation. */
-function associatedDataOf(name: Pick<SealedKeyRow, 'kid' | 'purpose' | 'algorithm'>): string {
-  return `purser|service|${name.purpose}|${name.algorithm}|${name.kid}`
-}
-
-/** 32 random bytes; for the curve, drawn again in the all but impossible case that they are no key. */
-function newSecret(purpose: KeyPurpose, options: CustodyOptions): Uint8Array {
-  for (;;) {
-    const secret = options.random.bytes(32)
-    if (purpose !== 'settler') return secret
+function keyMaking({ clock, random, signatures }: CustodyOptions): KeyMaking {
+  const isPrivateKey = (secret: Uint8Array): boolean => {
     try {
-      options.signatures.publicKeyOf(secret)
-      return secret
-    } catch {}
+      signatures.publicKeyOf(secret)
+      return true
+    } catch {
+      return false
+    }
   }
+  return { clock, random, isPrivateKey }
 }
 
 function createTokens(key: Uint8Array): Custody['settlementTokens'] {

@@ -1,6 +1,14 @@
-import { type Address, addressOfPublicKey, bytesToHex, checksumAddress, hexToBytes } from '@purser/protocol'
+import {
+  type Address,
+  addressOfPublicKey,
+  bytesToHex,
+  checksumAddress,
+  type Hex,
+  hexToBytes,
+  sameAddress,
+} from '@purser/protocol'
 import { serializeTransaction } from 'viem'
-import type { Signatures } from '../chain/index.ts'
+import { type Signatures, withFeePayer } from '../chain/index.ts'
 import type { Signer } from '../chain/port.ts'
 
 /** Signs for one account. Its key is unsealed for each signature and wiped after it; nothing here keeps or answers it. */
@@ -10,6 +18,15 @@ export async function createSigner(openKey: () => Promise<Uint8Array>, signature
   const address: Address = checksumAddress(account, signatures.keccak)
   return {
     address,
+    async signTempoFeePayer(transaction, feeToken) {
+      if (sameAddress(transaction.sender, address)) throw new Error('an account cannot sponsor itself')
+      const sign = async (digest: Uint8Array): Promise<Hex> => {
+        const { signature, yParity } = await withKey(openKey, (privateKey) => signatures.sign(digest, privateKey))
+        return `${bytesToHex(signature)}${yParity === 0 ? '1b' : '1c'}`
+      }
+      const raw = await withFeePayer(transaction, feeToken, { address, sign })
+      return { raw, hash: bytesToHex(signatures.keccak(hexToBytes(raw))) }
+    },
     async signTransaction(transaction) {
       const fields = {
         type: 'eip1559',

@@ -18,6 +18,8 @@ export interface Tenant {
 /** Who did it, for the audit log. */
 export type Actor =
   | { readonly kind: 'api-key'; readonly apiKeyId: ApiKeyId }
+  /** Whoever holds a token, a link or a ticket that opens one thing; `guestId` names it. */
+  | { readonly kind: 'guest'; readonly guestId: string }
   | { readonly kind: 'operator' }
   | { readonly kind: 'system' }
 

@@ -1,5 +1,6 @@
+import type { Readable } from 'node:stream'
 import type { z } from 'zod'
-import type { Ctx } from './ctx.ts'
+import type { Actor, Ctx, Deps, Tenant } from './ctx.ts'
 import type { ErrorTable } from './errors.ts'
 
 /**
@@ -15,16 +16,48 @@ export interface Page<T> {
   readonly next: string | undefined
 }
 
+/** Somebody who may make one call without an API key. */
+export interface Guest {
+  readonly tenant: Tenant
+  readonly actor: Actor
+}
+
+/** What a guest shows: nothing of it is checked yet. */
+export interface GuestRequest {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly headers: Readonly<Record<string, string | undefined>>
+}
+
+/** What a verb is given of a request. */
+interface Asked<P, Q, I> {
+  readonly params: P
+  readonly query: Q
+  readonly body: I
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** The body as it comes in, for an operation with `streamsInput`; it must be read to its end or destroyed. */
+  readonly stream: Readable | undefined
+}
+
 /** An answer with a status or headers other than the operation's own. */
 export class Reply {
   readonly status: number
+  /** A `Readable` is sent as it comes, as fast as the caller reads, and destroyed when the caller goes away. */
   readonly body: unknown
   readonly headers: Readonly<Record<string, string>>
+  /** Whether the outcome is still to come, so that a repeat with the same Idempotency-Key is told the state of then. */
+  readonly isOpen: boolean
 
-  constructor(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    body: unknown,
+    headers: Readonly<Record<string, string>> = {},
+    isOpen: boolean = status === 202,
+  ) {
     this.status = status
     this.body = body
     this.headers = headers
+    this.isOpen = isOpen
   }
 }
 
@@ -55,23 +88,21 @@ export interface OperationSpec<P, Q, I, O> {
   readonly secretAnswer?: boolean
   /** The path names the organisation: another one than the key's is 401, not 404. */
   readonly organisationInPath?: boolean
-  readonly run: (
-    ctx: Ctx,
-    request: {
-      params: Parsed<P>
-      query: Parsed<Q>
-      body: Parsed<I>
-      headers: Readonly<Record<string, string | undefined>>
-    },
-  ) => unknown
+  /** The body is not read into memory: the verb reads it. The media type is for the document. */
+  readonly streamsInput?: { readonly mediaType: string; readonly schema: Readonly<Record<string, unknown>> }
+  /** The media type of a success that is a stream and not JSON. */
+  readonly streamsOutput?: string
+  /**
+   * Another way in than an API key: undefined when the request shows nothing of the kind, and then the key is asked for; throws
+   * where what it shows is not good.
+   */
+  readonly guests?: (deps: Deps, request: GuestRequest) => Promise<Guest | undefined>
+  readonly run: (ctx: Ctx, request: Asked<Parsed<P>, Parsed<Q>, Parsed<I>>) => unknown
 }
 
 /** One public API call as data, with its types forgotten; the schemas keep them. */
 export interface Operation extends Omit<OperationSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'run'> {
-  readonly run: (
-    ctx: Ctx,
-    request: { params: never; query: never; body: never; headers: Readonly<Record<string, string | undefined>> },
-  ) => unknown
+  readonly run: (ctx: Ctx, request: Asked<never, never, never>) => unknown
 }
 
 type Answer<O> = O extends z.ZodType ? z.input<O> : undefined
@@ -88,12 +119,7 @@ export function operation<
     readonly list?: L
     readonly run: (
       ctx: Ctx,
-      request: {
-        params: Parsed<P>
-        query: Parsed<Q>
-        body: Parsed<I>
-        headers: Readonly<Record<string, string | undefined>>
-      },
+      request: Asked<Parsed<P>, Parsed<Q>, Parsed<I>>,
     ) => AnswerOf<O, L> | Promise<AnswerOf<O, L>>
   },
 ): Operation {

@@ -33,6 +33,11 @@ const Json: z.ZodType<unknown> = z
     'must be JSON nested at most 16 levels, of well-formed text without NUL characters',
   )
 
+/** A JSON object of a protocol that others speak, kept as it was sent and read elsewhere; the body's own depth limit bounds it. */
+export const StorableJsonObject = z
+  .record(z.string(), z.unknown())
+  .refine(isStorable, 'must be JSON of well-formed text without NUL characters')
+
 /** A free-form object kept as it was sent, at most 16 KiB as text. */
 export const Metadata = z
   .record(text(128), Json)

@@ -77,13 +77,21 @@ async function codesOf(answers: Promise<Answer>[]): Promise<string[]> {
   return (await Promise.all(answers)).map((answer) => `${answer.status} ${codeOf(answer)}`.trim())
 }
 
-test('a price that is no positive amount of the token is 422, for a challenge, a real credential and a stub', async () => {
+test('a price that is no amount of the token, or nothing where a transfer must pay it, is 422', async () => {
   const credential = await payer.credential(await challenge())
   const before = await footprint(org)
   const ask = (price: unknown) =>
     codesOf([challenge({ price }), verify(credential, { price }), verify(stub, { price })])
-  const asInvalid = ['0.0100001', '0.0100000', '0', '0.000000', '01', '1'.padEnd(60, '0').concat('.0000001')]
+  const asInvalid = ['0.0100001', '0.0100000', '0.0000000', '01', '1'.padEnd(60, '0').concat('.0000001')]
   for (const price of asInvalid) expect(await ask(price), price).toEqual(Array(3).fill('422 amount-invalid'))
+  for (const price of ['0', '0.000000']) {
+    const asked = { walletId: wallet.id, resource, price, acceptMPP: false }
+    const byX402 = codesOf([
+      world.call(org.testKey, 'POST', '/payments/challenge', asked),
+      verify(credential, { price }),
+    ])
+    expect(await byX402, price).toEqual(Array(2).fill('422 amount-invalid'))
+  }
   const unreadable = [
     '-0.01',
     '+0.01',

@@ -3,16 +3,20 @@ import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { getPayableWallet } from '../wallets/index.ts'
-import { payableTokens, rawPrice, refuseBelowMinimum } from './price.ts'
+import { getPayableWallet, type ReceivingWallet } from '../wallets/index.ts'
+import { fail, failBody } from './errors.ts'
+import { createMppMint } from './mpp/challenges.ts'
+import { paymentIdentifierExtension } from './payment-identifier.ts'
+import { isFree, rawPrice, refuseBelowMinimum, tokensByAuthorization } from './price.ts'
 import type { Challenge, ChallengeRequest } from './schema.ts'
 
 /** How long a payer may take, in seconds; it bounds the authorisation that a client signs. */
 export const challengeSeconds = 300
 
 /**
- * The challenge for one paid route, in each protocol that is asked for, from one clock reading and one price. x402 has no
- * identifier in its challenge: what makes two payments differ is the nonce that each payer draws.
+ * The challenge for one paid route, in each protocol that is asked for and can pay the wallet, from one clock reading and
+ * one price. x402 has no identifier in its challenge: what makes two payments differ is the nonce that each payer draws. MPP's
+ * has, so each is minted by itself, however many are asked for at once.
  */
 export async function challenge(
   ctx: Ctx,
@@ -20,35 +24,49 @@ export async function challenge(
 ): Promise<z.input<typeof Challenge> | z.input<typeof Challenge>[]> {
   admitCaller(ctx, request)
   const wallet = await getPayableWallet(ctx, request.walletId)
-  const resource = request.resource ?? `https://${request.hostname}/`
-  const description = request.description ?? ''
-  const mimeType = request.mimeType ?? 'application/json'
-  const offers = payableTokens(wallet).map((token): Offer => {
-    const rawAmount = rawPrice(request.price, token)
-    refuseBelowMinimum(ctx, rawAmount, token)
-    return {
-      network: wallet.network,
-      token,
-      rawAmount,
-      payTo: wallet.address,
-      resource,
-      description,
-      mimeType,
-      maxTimeoutSeconds: challengeSeconds,
-    }
-  })
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
-  // Version 1 has no name for Optimism and Arbitrum: their wallets are paid with version 2 alone.
-  const v1 = request.acceptX402 ? paymentRequiredV1({ offers, error: 'X-PAYMENT header is required' }) : undefined
+  const x402 = x402Challenges(ctx, request, wallet)
+  const mint = request.acceptMPP ? await createMppMint(ctx, request, wallet, expiresAt) : undefined
+  if (x402 === undefined && mint === undefined) throw refusalOf(request)
   const one = (): z.input<typeof Challenge> => ({
-    x402: request.acceptX402
-      ? encodePaymentRequired(paymentRequiredV2({ offers, resource: { url: resource, description, mimeType } }))
-      : null,
-    x402V1: v1 === undefined ? null : { ...v1 },
-    mpp: null,
+    x402: x402?.v2 ?? null,
+    x402V1: x402?.v1 ?? null,
+    mpp: mint?.() ?? null,
     expiresAt,
   })
   return request.count === undefined ? one() : Array.from({ length: request.count }, one)
+}
+
+interface X402Challenges {
+  readonly v2: string
+  readonly v1: Record<string, unknown> | undefined
+}
+
+/** Both versions' challenge; undefined where x402 is not wanted, has no token of the wallet to ask for, or nothing to ask. */
+function x402Challenges(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet): X402Challenges | undefined {
+  const tokens = request.acceptX402 && !isFree(request.price) ? tokensByAuthorization(wallet) : []
+  if (tokens.length === 0) return undefined
+  const url = request.resource ?? `https://${request.hostname}/`
+  const shown = { description: request.description ?? '', mimeType: request.mimeType ?? 'application/json' }
+  const offers = tokens.map((token): Offer => {
+    const rawAmount = rawPrice(request.price, token)
+    refuseBelowMinimum(ctx, rawAmount, token)
+    const { network, address } = wallet
+    return { network, token, rawAmount, payTo: address, resource: url, ...shown, maxTimeoutSeconds: challengeSeconds }
+  })
+  const required = paymentRequiredV2({ offers, resource: { url, ...shown } })
+  const v2 = encodePaymentRequired({
+    ...required,
+    extensions: { ...required.extensions, ...paymentIdentifierExtension() },
+  })
+  // Version 1 has no name for Optimism and Arbitrum: their wallets are paid with version 2 alone.
+  const v1 = paymentRequiredV1({ offers, error: 'X-PAYMENT header is required' })
+  return { v2, v1: v1 === undefined ? undefined : { ...v1 } }
+}
+
+/** Why nothing can be offered: x402 alone cannot ask for nothing, and no protocol for a token that it cannot move. */
+function refusalOf(request: ChallengeRequest): Error {
+  return isFree(request.price) ? failBody('amount-invalid', { reason: 'zero' }) : fail('chain-not-supported')
 }
 
 function admitCaller(ctx: Ctx, request: ChallengeRequest): void {

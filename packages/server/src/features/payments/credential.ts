@@ -59,7 +59,16 @@ export function judgeCredential(
 ): JudgedCredential {
   const decoded = decodePayment(credential)
   if (!decoded.ok) throw refused(decoded.fault.reason, { path: decoded.fault.path, message: decoded.fault.message })
-  const payload = decoded.value
+  return judgePayment(ctx, decoded.value, tokens, expect)
+}
+
+/** The same for a payment that is decoded already, or was made of what another protocol carries. */
+export function judgePayment(
+  ctx: Ctx,
+  payload: PaymentPayload,
+  tokens: readonly TokenInfo[],
+  expect: (token: TokenInfo) => Expected,
+): JudgedCredential {
   const candidates =
     payload.x402Version === 2
       ? tokens.filter((token) => token.address.toLowerCase() === payload.accepted.asset.toLowerCase())

@@ -14,6 +14,11 @@ export const fail = defineErrors({
     title: 'Duplicate Payment',
     detail: 'This credential has already bought something. Each buys once.',
   },
+  'payment-identifier-conflict': {
+    status: 409,
+    title: 'Payment Identifier Conflict',
+    detail: 'The payer gave this payment identifier to another payment before. Sign again under a new one.',
+  },
   'settlement-failed': {
     status: 409,
     title: 'Settlement Failed',
@@ -32,7 +37,7 @@ export const fail = defineErrors({
   'chain-not-supported': {
     status: 422,
     title: 'Chain Not Supported',
-    detail: 'The wallet has no token that can be paid with a signed authorisation (EIP-3009) on its chain.',
+    detail: 'No accepted protocol can pay a token of this wallet on its chain.',
   },
 })
 

@@ -8,8 +8,13 @@ import type { VerifyRequest } from './schema.ts'
 import type { NewPayment, StoredAuthorization } from './store.ts'
 
 /** One key for every EIP-3009 authorisation, whatever the protocol or the door (decisions.md, section 3). */
-export function claimKeyOf(network: Network, token: TokenInfo, verdict: GoodVerdict): string {
-  return `eip3009:${network.caip2}:${token.address.toLowerCase()}:${verdict.payer.toLowerCase()}:${verdict.authorization.nonce}`
+export function claimKeyOf(
+  network: Network,
+  token: TokenInfo,
+  signed: { readonly payer: string; readonly authorization: Pick<GoodVerdict['authorization'], 'nonce'> },
+): string {
+  const { payer, authorization } = signed
+  return `eip3009:${network.caip2}:${token.address}:${payer}:${authorization.nonce}`.toLowerCase()
 }
 
 /** The row of a payment by a signed EIP-3009 authorisation, not settled yet. */
@@ -19,7 +24,7 @@ export function newPayment(
   wallet: ReceivingWallet,
   judged: JudgedCredential,
 ): NewPayment {
-  const { authorization, signature, deployment, payer } = judged.verdict
+  const { authorization, payer } = judged.verdict
   return {
     ...commonFields(ctx, request, wallet, judged.token),
     protocolVersion: judged.payload.x402Version,
@@ -27,23 +32,27 @@ export function newPayment(
     scheme: 'exact',
     rawAmount: authorization.value,
     payer,
-    settlement: {
-      kind: 'eip3009',
-      from: authorization.from,
-      to: authorization.to,
-      value: authorization.value.toString(),
-      validAfter: authorization.validAfter.toString(),
-      validBefore: authorization.validBefore.toString(),
-      nonce: authorization.nonce,
-      signature: storedSignature(signature),
-      deployment:
-        deployment === undefined ? null : { factory: deployment.factory, calldata: deployment.factoryCalldata },
-    },
+    settlement: storedAuthorization(judged.verdict),
     validBefore: lapseOf(authorization.validBefore),
     status: 'verified',
     txHash: null,
     settlingAt: null,
     settledAt: null,
+  }
+}
+
+/** What settlement needs of a signed authorisation. */
+export function storedAuthorization({ authorization, signature, deployment }: GoodVerdict): StoredAuthorization {
+  return {
+    kind: 'eip3009',
+    from: authorization.from,
+    to: authorization.to,
+    value: authorization.value.toString(),
+    validAfter: authorization.validAfter.toString(),
+    validBefore: authorization.validBefore.toString(),
+    nonce: authorization.nonce,
+    signature: storedSignature(signature),
+    deployment: deployment === undefined ? null : { factory: deployment.factory, calldata: deployment.factoryCalldata },
   }
 }
 

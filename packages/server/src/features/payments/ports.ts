@@ -1,8 +1,10 @@
-import type { Keccak, Recover } from '@purser/protocol'
+import type { Address, Keccak, Recover } from '@purser/protocol'
+import type { MppSecrets } from '../../custody/index.ts'
 import type { Admission } from '../../platform/http/limits.ts'
 import type { WalletDirectory } from '../wallets/index.ts'
 import type { Candidate } from './record.ts'
 import type { Settlements } from './settle.ts'
+import type { Sponsorship } from './tempo/sponsor.ts'
 
 /** Mints and checks the proof that a caller of settle is the one that verified. */
 export interface SettlementTokens {
@@ -16,10 +18,17 @@ declare module '../../platform/ctx.ts' {
     readonly recordPayment: (candidate: Candidate) => Promise<void>
     readonly settlements: Settlements
     readonly settlementTokens: SettlementTokens
+    readonly mppSecrets: MppSecrets
     readonly signatures: { readonly recover: Recover; readonly keccak: Keccak }
     /** Factories whose account deployments are settled (EIP-6492); lower case. */
     readonly eip6492Factories: ReadonlySet<string>
     readonly settleWaitMs: number
+    /** Who pays payers' fees on Tempo; none where the operator does not sponsor. */
+    readonly feeSponsor: Sponsorship | undefined
+    /** Longest that the facilitator's settle waits for the outcome. */
+    readonly facilitatorWaitMs: number
+    /** The account that sends settlements, on every network. */
+    readonly settlerAddress: Address
     /** Smallest amount that is settled on chain, in millionths of a US dollar. */
     readonly settleMicroUsdMin: bigint
     readonly admitChallenge: (caller: string) => Admission

@@ -1,6 +1,6 @@
 import { formatAmount } from '@purser/protocol'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
-import { type Db, isRefusedData, type Tx } from '../../platform/db/db.ts'
+import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
 import { gather } from '../../platform/db/gather.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { newId } from '../../platform/ids.ts'
@@ -46,7 +46,10 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
   return async (candidate) => refuse(candidate, await recorderOf(candidate.ctx)(candidate))
 }
 
-/** A row that the database will not take fails by itself: its neighbours are recorded one by one. */
+/**
+ * A row that the database will not take fails by itself: its neighbours are recorded one by one. So are rounds of two processes that wait
+ * for each other, which takes a payer who shows claims and challenges crosswise.
+ */
 async function recordOrFail(
   db: Db,
   group: readonly Candidate[],
@@ -55,7 +58,7 @@ async function recordOrFail(
   try {
     return await recordTenant(db, group, limits)
   } catch (error) {
-    if (group.length > 1 && isRefusedData(error)) {
+    if (group.length > 1 && (isRefusedData(error) || isDeadlock(error))) {
       return (await Promise.all(group.map((candidate) => recordOrFail(db, [candidate], limits)))).flat()
     }
     return group.map(() => (error instanceof Error ? error : new Error(String(error))))
@@ -190,7 +193,7 @@ function admitEach(group: readonly Candidate[], { room, taken, gasLeft }: Room):
     if (payment.settlement !== null) {
       const gas = gasLeft.get(payment.network) ?? 0n
       const needed = gasOf(payment.settlement)
-      if (gas < needed) return 'gas-budget'
+      if (needed > 0n && gas < needed) return 'gas-budget'
       gasLeft.set(payment.network, gas - needed)
     }
     if (payment.claimKey !== null) taken.add(payment.claimKey)
@@ -233,7 +236,8 @@ async function reserveGas(tx: Tx, made: readonly Candidate[]): Promise<void> {
   }
 }
 
-function dayOf(now: Date): string {
+/** The UTC day, under which a day's gas is counted. */
+export function dayOf(now: Date): string {
   return now.toISOString().slice(0, 10)
 }
 

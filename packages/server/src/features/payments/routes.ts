@@ -3,12 +3,13 @@ import { chainErrors } from '../../chain/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
 import { walletErrors } from '../wallets/index.ts'
+import { verifiedAnswer } from './answer.ts'
 import { challenge } from './challenge.ts'
 import { fail, failBody } from './errors.ts'
 import { getPayment, getPaymentLog, listPaymentLogs, summariseLogs } from './logs.ts'
 import * as schema from './schema.ts'
 import { settlementState, settlePayment } from './settle.ts'
-import { verifiedAnswer, verifyPayment } from './verify.ts'
+import { verifyPayment } from './verify.ts'
 
 const { 'payment-not-found': paymentNotFound, 'payment-log-not-found': logNotFound } = fail.table
 
@@ -43,6 +44,7 @@ const verifyOperation = operation({
     'payment-limit-reached': planErrors['payment-limit-reached'],
     'payment-verification-failed': fail.table['payment-verification-failed'],
     'duplicate-payment': fail.table['duplicate-payment'],
+    'payment-identifier-conflict': fail.table['payment-identifier-conflict'],
     'chain-not-supported': fail.table['chain-not-supported'],
     'settlement-budget-exceeded': fail.table['settlement-budget-exceeded'],
   },

@@ -20,6 +20,16 @@ const Resource = text(2048).refine(
   'must be an http(s) URL',
 )
 
+/** The one algorithm that both drafts and official clients read: a challenge with another could not be paid. */
+const BodyDigest = z
+  .string()
+  .regex(/^sha-256=:[A-Za-z0-9+/]{43}=:$/, 'must be a Content-Digest (RFC 9530) with sha-256, such as sha-256=:…:')
+  .meta({
+    description:
+      'Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.',
+    example: 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:',
+  })
+
 export const ChallengeRequest = z
   .strictObject({
     walletId: WalletId,
@@ -28,6 +38,7 @@ export const ChallengeRequest = z
       .string()
       .max(253)
       .regex(/^[A-Za-z0-9.-]+(:\d{1,5})?$/, 'must be a host name')
+      .refine((value) => URL.canParse(`https://${value}/`), 'must be a host name')
       .optional(),
     price: Price,
     description: text(1024).optional(),
@@ -35,7 +46,11 @@ export const ChallengeRequest = z
     intent: z.enum(['charge', 'session']).default('charge'),
     acceptX402: z.boolean().default(true),
     acceptMPP: z.boolean().default(true),
-    digest: text(512).optional(),
+    digest: BodyDigest.optional(),
+    credentialHeader: z.enum(['Authorization', 'Payment-Authorization']).default('Authorization').meta({
+      description:
+        'Header that an MPP client is told to put its credential into; Payment-Authorization where the route’s Authorization is taken.',
+    }),
     ip: z.union([z.ipv4(), z.ipv6()]).optional(),
     count: z.int().min(1).max(100).optional(),
   })
@@ -50,12 +65,17 @@ export const ChallengeRequest = z
 export type ChallengeRequest = z.output<typeof ChallengeRequest>
 
 export const Challenge = z.strictObject({
-  x402: z.string().nullable().meta({ description: 'Value of the PAYMENT-REQUIRED header (x402 version 2).' }),
+  x402: z.string().nullable().meta({
+    description:
+      'Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 cannot ask for: Tempo, and a price of zero.',
+  }),
   x402V1: z
     .record(z.string(), z.unknown())
     .nullable()
     .meta({ description: 'JSON body of the 402 answer (x402 version 1).' }),
-  mpp: z.string().nullable().meta({ description: 'Value of the WWW-Authenticate header (MPP).' }),
+  mpp: z.string().nullable().meta({
+    description: 'Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas.',
+  }),
   expiresAt: Instant,
 })
 
@@ -65,7 +85,10 @@ export const VerifyRequest = z.strictObject({
   price: Price,
   currency: z.literal('USD').default('USD'),
   walletId: WalletId,
-  resource: Resource.optional(),
+  resource: Resource.optional().meta({
+    description:
+      'The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all.',
+  }),
   method: z
     .string()
     .regex(/^[A-Z]{1,16}$/, 'must be an HTTP method in capitals')
@@ -75,6 +98,7 @@ export const VerifyRequest = z.strictObject({
     .string()
     .regex(/^eip155:\d{1,18}$/, 'must be a CAIP-2 id such as eip155:8453')
     .optional(),
+  digest: BodyDigest.optional(),
 })
 export type VerifyRequest = z.output<typeof VerifyRequest>
 
@@ -82,6 +106,13 @@ export const VerifiedPayment = z.strictObject({
   valid: z.literal(true),
   paymentId: id('pay'),
   protocol: z.enum(['x402', 'mpp']),
+  scheme: z.string().meta({ description: 'How it is paid: exact (x402), charge (MPP), stub (test mode).' }),
+  method: z
+    .enum(['evm', 'tempo'])
+    .nullable()
+    .meta({ description: 'The payment method of MPP; null for x402 and stubs.' }),
+  challengeId: z.string().nullable().meta({ description: 'Id of the MPP challenge that was paid.' }),
+  network: z.string().meta({ description: 'CAIP-2 id of the network.', example: 'eip155:8453' }),
   amount: z.string(),
   coin: z.string(),
   payer: z.string().nullable(),

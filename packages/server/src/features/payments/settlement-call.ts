@@ -4,11 +4,13 @@ import {
   decodeAuthorizationUsedLog,
   decodeTransferLog,
   encodeAggregate3,
+  encodePermit2Settle,
   encodeTransferWithAuthorization,
   type Hex,
   multicall3Address,
   type TransferAuthorization,
 } from '@purser/protocol'
+import { settlementOf } from './permit2/settlement.ts'
 import type { SettlementRow } from './settlement-store.ts'
 import type { StoredAuthorization, StoredSettlement } from './store.ts'
 
@@ -25,8 +27,8 @@ export interface SettlementCall {
 }
 
 /**
- * The one transaction that settles these payments. Alone, an authorisation goes straight to its token; several go
- * through Multicall3, each allowed to fail by itself. The gas limit is a sum of fixed budgets and not an estimate,
+ * The one transaction that settles these payments. Alone, an authorisation goes straight to its token and a permit to its
+ * proxy, which may take it from nobody but the settler; several go through Multicall3, each allowed to fail by itself. The gas limit is a sum of fixed budgets and not an estimate,
  * because an estimate of calls that may fail finds the gas at which they fail.
  */
 export function settlementCall(payments: readonly SettlementRow[]): SettlementCall {
@@ -46,6 +48,10 @@ export function gasOf(settlement: StoredSettlement): bigint {
 
 function callsOf(payment: SettlementRow): Call3[] {
   const { settlement } = payment
+  if (settlement.kind === 'permit2') {
+    const callData = encodePermit2Settle(settlementOf(settlement))
+    return [{ target: settlement.spender, allowFailure: true, callData }]
+  }
   const transfer: Call3 = {
     target: payment.asset as Address,
     allowFailure: true,
@@ -77,13 +83,19 @@ export interface TokenLog {
 
 /**
  * Says of payments whether these logs show that their money moved: the token used the authorisation, and moved its value
- * from its payer to its receiver. A success status alone proves nothing, since calls in a batch may fail one by one.
+ * from its payer to its receiver. Permit2 leaves no log of a nonce: a permit is alone in the transaction whose logs are asked about. A success status alone proves nothing, since calls in a batch may fail one by one.
  * Every log is read once, however many payments are asked about.
  */
 export function settledBy(logs: readonly TokenLog[]): (payment: SettlementRow) => boolean {
   const seen = new Set(logs.flatMap((log) => factOf(log) ?? []))
-  return ({ asset, settlement: { from, to, value, nonce } }) =>
-    seen.has(usedFact(asset, from, nonce)) && seen.has(movedFact(asset, from, to, BigInt(value)))
+  return ({ asset, settlement }) => {
+    if (settlement.kind === 'permit2') {
+      const { token, owner, witness, charged } = settlement
+      return seen.has(movedFact(token, owner, witness.to, BigInt(charged)))
+    }
+    const { from, to, value, nonce } = settlement
+    return seen.has(usedFact(asset, from, nonce)) && seen.has(movedFact(asset, from, to, BigInt(value)))
+  }
 }
 
 function factOf(log: TokenLog): string | undefined {

@@ -102,13 +102,15 @@ async function planBatch(ctx: System, tx: Tx, lanes: Lanes, network: Network): P
 }
 
 /** An authorisation about to end is left to `resolveLapsed`: sent now it would only burn gas. */
-function isLapsing(payment: SettlementRow, now: Date): boolean {
-  return BigInt(payment.settlement.validBefore) * 1000n <= BigInt(now.getTime()) + 2_000n
+function isLapsing({ settlement }: SettlementRow, now: Date): boolean {
+  const last = settlement.kind === 'permit2' ? settlement.deadline : settlement.validBefore
+  return BigInt(last) * 1000n <= BigInt(now.getTime()) + 2_000n
 }
 
 /**
  * Who shares a transaction. Multicall3 cannot bound what one call burns, so a payer whose own code runs goes alone, and so
- * does a payment that a batch left out once: nobody can make a neighbour fail twice.
+ * does a payment that a batch left out once: nobody can make a neighbour fail twice. A permit goes alone because its proxy asks who sends it,
+ * and because its payer may be a contract.
  */
 function company(payments: readonly SettlementRow[]): SettlementRow[] {
   const first = payments[0]
@@ -121,8 +123,8 @@ function company(payments: readonly SettlementRow[]): SettlementRow[] {
   })
 }
 
-function goesAlone(payment: SettlementRow): boolean {
-  return payment.settlement.signature.kind === 'bytes' || payment.settleAttempt > 0
+function goesAlone({ settlement, settleAttempt }: SettlementRow): boolean {
+  return settlement.kind === 'permit2' || settlement.signature.kind === 'bytes' || settleAttempt > 0
 }
 
 /** What the lane does with a settlement transaction, inside the database transaction that marks it. */

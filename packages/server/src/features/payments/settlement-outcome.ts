@@ -7,12 +7,21 @@ import { markEnded, markSettled, type SettlementRow } from './settlement-store.t
 
 type System = Omit<Ctx, 'tenant'>
 
-/** Records that these payments are on chain for good: rows, events and one audit record per tenant, in the caller's transaction. */
+/** What telling of an outcome needs of a payment, whatever brought it to the chain. */
+export type EndingPayment = Pick<
+  SettlementRow,
+  'id' | 'organisationId' | 'environment' | 'walletId' | 'rawAmount' | 'decimals' | 'token' | 'chain' | 'payer'
+>
+
+/**
+ * Records that these payments are on chain for good, or with null that they owed nothing: rows, events and one audit record per tenant, in the
+ * caller's transaction.
+ */
 export async function recordSettled(
   ctx: System,
   tx: Tx,
-  payments: readonly SettlementRow[],
-  txHash: string,
+  payments: readonly EndingPayment[],
+  txHash: string | null,
 ): Promise<void> {
   const settledAt = ctx.clock.now()
   const moved = await markSettled(
@@ -35,7 +44,7 @@ export async function recordSettled(
     )
     await own.audit(tx, {
       action: 'payments.settled',
-      target: txHash,
+      target: txHash ?? group.map((payment) => payment.id).join(' '),
       details: { payments: group.map((payment) => payment.id) },
     })
   }
@@ -45,7 +54,7 @@ export async function recordSettled(
 export async function recordEnded(
   ctx: System,
   tx: Tx,
-  payment: SettlementRow,
+  payment: EndingPayment,
   status: 'settlement_failed' | 'voided',
   reason: string,
 ): Promise<void> {
@@ -61,7 +70,7 @@ export async function recordEnded(
   await own.audit(tx, { action: `payments.${status}`, target: payment.id, details: { reason } })
 }
 
-function outcomePayload(payment: SettlementRow): Record<string, unknown> {
+function outcomePayload(payment: EndingPayment): Record<string, unknown> {
   return {
     paymentId: payment.id,
     walletId: payment.walletId,
@@ -72,11 +81,11 @@ function outcomePayload(payment: SettlementRow): Record<string, unknown> {
   }
 }
 
-function tenantKey(payment: SettlementRow): string {
+function tenantKey(payment: EndingPayment): string {
   return `${payment.organisationId}/${payment.environment}`
 }
 
-function tenantCtx(ctx: System, group: readonly SettlementRow[]): Ctx {
+function tenantCtx(ctx: System, group: readonly EndingPayment[]): Ctx {
   const first = group[0]
   if (first === undefined) throw new Error('an empty group has no tenant')
   return forTenant(ctx, { organisationId: first.organisationId, environment: first.environment })

@@ -1,9 +1,12 @@
-import { type Address, type Network, reasonOfRevert } from '@purser/protocol'
+import { type Address, type Network, type Reason, reasonOfRevert } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
+import { whyNotPermit2 } from './permit2/on-chain.ts'
+import { settlementOf, transferOf } from './permit2/settlement.ts'
 import { authorizationOf, settledBy } from './settlement-call.ts'
 import { recordEnded, recordSettled } from './settlement-outcome.ts'
 import { listLapsed, listUnresolved, markWaitingAgain, type SettlementRow } from './settlement-store.ts'
+import type { StoredAuthorization, StoredPermit2 } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -23,9 +26,19 @@ async function resolve(ctx: System, network: Network, payment: SettlementRow): P
   const refusal = await refusalNow(ctx, network, payment)
   if (refusal === 'unknown') return
   if (refusal === undefined && payment.settleAttempt < attemptsMax) return markWaitingAgain(ctx.db, payment.id)
-  await ctx.db.tx((tx) =>
-    recordEnded(ctx, tx, payment, 'settlement_failed', refusal ?? 'invalid_exact_evm_transaction_failed'),
-  )
+  await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'settlement_failed', refusal ?? failureOf(payment)))
+}
+
+/** The reason where the chain gave none. */
+function failureOf({ settlement }: SettlementRow): Reason {
+  const isUpto = settlement.kind === 'permit2' && settlement.scheme === 'upto'
+  return isUpto ? 'invalid_upto_evm_transaction_failed' : 'invalid_exact_evm_transaction_failed'
+}
+
+function lapseReasonOf({ settlement }: SettlementRow): Reason {
+  return settlement.kind === 'permit2'
+    ? 'permit2_deadline_expired'
+    : 'invalid_exact_evm_payload_authorization_valid_before'
 }
 
 /** Ends what lapsed without being sent, unless somebody else has brought it to the chain. */
@@ -33,17 +46,28 @@ export async function resolveLapsed(ctx: System, network: Network): Promise<void
   const before = instantOf(ctx.clock.now().getTime() - lapseGraceMs)
   for (const payment of await listLapsed(ctx.db, network.name, before, perTurnMax)) {
     if (await recordIfOnChain(ctx, network, payment)) continue
-    await ctx.db.tx((tx) =>
-      recordEnded(ctx, tx, payment, 'voided', 'invalid_exact_evm_payload_authorization_valid_before'),
-    )
+    await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'voided', lapseReasonOf(payment)))
   }
 }
 
 /**
- * Anybody may bring a signed authorisation to the chain, so a used nonce is no failure: the log tells which transaction
- * moved the money, or that the payer cancelled it. Until that log is deep enough nothing is said. Answers whether the nonce is used.
+ * Anybody may bring a signed authorisation to the chain, so a used nonce is no failure: the chain tells which transaction
+ * moved the money, or that none did. Until that is deep enough nothing is said. Answers whether the nonce is used.
  */
-async function recordIfOnChain(ctx: System, network: Network, payment: SettlementRow): Promise<boolean> {
+function recordIfOnChain(ctx: System, network: Network, payment: SettlementRow): Promise<boolean> {
+  const { settlement } = payment
+  return settlement.kind === 'permit2'
+    ? recordPermit2IfOnChain(ctx, network, { ...payment, settlement })
+    : recordAuthorizationIfOnChain(ctx, network, { ...payment, settlement })
+}
+
+type By<Settlement> = SettlementRow & { readonly settlement: Settlement }
+
+async function recordAuthorizationIfOnChain(
+  ctx: System,
+  network: Network,
+  payment: By<StoredAuthorization>,
+): Promise<boolean> {
   const chain = ctx.chains.on(network)
   const { from, nonce } = payment.settlement
   const token = payment.asset as Address
@@ -57,14 +81,47 @@ async function recordIfOnChain(ctx: System, network: Network, payment: Settlemen
   return true
 }
 
-/** Why the token would refuse the authorisation now, undefined when it would take it, `unknown` when it was used meanwhile. */
-async function refusalNow(ctx: System, network: Network, payment: SettlementRow): Promise<string | undefined> {
+/** Of a permit only a transaction straight to its proxy is proof; a nonce that is gone without one paid for nothing here. */
+async function recordPermit2IfOnChain(ctx: System, network: Network, payment: By<StoredPermit2>): Promise<boolean> {
+  const chain = ctx.chains.on(network)
+  const transfer = transferOf(payment.settlement)
+  if (!(await chain.permit2NonceUsed(transfer))) return false
+  const amount = BigInt(payment.settlement.charged)
+  const found = await chain.findPermit2Use(transfer, { amount, since: payment.createdAt })
+  if (found.outcome === 'used') {
+    await ctx.db.tx((tx) => recordSettled(ctx, tx, [payment], found.transactionHash))
+  } else if (found.outcome === 'elsewhere') {
+    await ctx.db.tx((tx) => recordEnded(ctx, tx, payment, 'settlement_failed', 'permit2_invalid_nonce'))
+  }
+  return true
+}
+
+/** Why the chain would refuse the payment now, undefined when it would take it, `unknown` when it was used meanwhile. */
+function refusalNow(ctx: System, network: Network, payment: SettlementRow): Promise<string | undefined> {
   const { settlement } = payment
+  return settlement.kind === 'permit2'
+    ? permit2RefusalNow(ctx, network, settlement)
+    : authorizationRefusalNow(ctx, network, { ...payment, settlement })
+}
+
+async function permit2RefusalNow(ctx: System, network: Network, stored: StoredPermit2): Promise<string | undefined> {
+  if (BigInt(stored.deadline) * 1000n <= BigInt(ctx.clock.now().getTime())) return 'permit2_deadline_expired'
+  const settlement = settlementOf(stored)
+  const facts = await ctx.chains.on(network).inspectPermit2({ settlement, settler: ctx.settlerAddress })
+  if (facts.nonceUsed) return 'unknown'
+  return whyNotPermit2(facts, settlement, true)
+}
+
+async function authorizationRefusalNow(
+  ctx: System,
+  network: Network,
+  { asset, settlement }: By<StoredAuthorization>,
+): Promise<string | undefined> {
   const authorization = authorizationOf(settlement)
   if (authorization.validBefore * 1000n <= BigInt(ctx.clock.now().getTime()))
     return 'invalid_exact_evm_payload_authorization_valid_before'
   const facts = await ctx.chains.on(network).inspectAuthorization({
-    token: payment.asset as Address,
+    token: asset as Address,
     authorization,
     signature: settlement.signature,
     deployment:

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
-import { StoredAuthorization } from './store.ts'
+import { StoredAuthorization, StoredPermit2 } from './store.ts'
 
 /** What the settlement lane needs of a payment. It works for all tenants at once: the lane is the operator's. */
 export const SettlementRow = z.object({
@@ -17,7 +17,7 @@ export const SettlementRow = z.object({
   rawAmount: z.string().transform((text) => BigInt(text)),
   payTo: z.string(),
   payer: z.string(),
-  settlement: StoredAuthorization,
+  settlement: z.union([StoredPermit2, StoredAuthorization]),
   settleAttempt: z.number(),
   settlingAt: z.date().nullable(),
   createdAt: z.date(),
@@ -31,11 +31,32 @@ const WaitingRow = z.object({ waiting: z.bigint(), oldest: z.date().nullable() }
 const columns = sql`id, organisation_id, environment, wallet_id, network, chain, token, decimals, asset, raw_amount, pay_to, payer, settlement,
   settle_attempt, settling_at, created_at, status`
 
-/** Asks for settlement. Only a verified payment moves; asking again changes nothing. */
+/** Asks for settlement. Only a verified payment moves, and of scheme `upto` none, since nobody said how much; asking again changes nothing. */
 export function markSettling(db: Queryable, paymentIds: readonly PaymentId[], now: Date): Promise<number> {
   return db.run(sql`
     update payments set status = 'settling', settling_at = ${now}
-    where id = any(${paymentIds}::text[]) and status = 'verified'`)
+    where id = any(${paymentIds}::text[]) and status = 'verified' and scheme <> 'upto'`)
+}
+
+/**
+ * Asks for settlement of an `upto` payment with this amount, in the token's smallest unit; undefined unless it was verified and permits as much.
+ */
+export function markCharged(
+  db: Queryable,
+  paymentId: PaymentId,
+  amount: bigint,
+  now: Date,
+): Promise<SettlementRow | undefined> {
+  const charged = amount.toString()
+  return db.maybeOne(
+    SettlementRow,
+    sql`
+    update payments set status = 'settling', settling_at = ${now}, raw_amount = ${charged}::numeric,
+      settlement = jsonb_set(settlement, '{charged}', to_jsonb(${charged}::text))
+    where id = ${paymentId} and status = 'verified' and settlement ->> 'kind' = 'permit2' and settlement ->> 'scheme' = 'upto'
+      and (settlement ->> 'permitted')::numeric >= ${charged}::numeric
+    returning ${columns}`,
+  )
 }
 
 /** Takes waiting payments of one network, oldest first; another process that looks at the same moment gets others. */
@@ -85,7 +106,7 @@ export async function markHash(db: Queryable, transactionId: string, txHash: str
 export async function markSettled(
   db: Queryable,
   paymentIds: readonly PaymentId[],
-  txHash: string,
+  txHash: string | null,
   settledAt: Date,
 ): Promise<ReadonlySet<string>> {
   const rows = await db.many(

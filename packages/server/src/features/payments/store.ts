@@ -78,7 +78,7 @@ export const PaymentRow = z.object({
   walletId: z.string().nullable(),
   apiKeyId: id('key'),
   protocol: z.enum(['x402', 'mpp']),
-  door: z.enum(['verify', 'facilitator']),
+  door: z.enum(['verify', 'facilitator', 'upfront']),
   scheme: z.string(),
   challengeId: z.string().nullable(),
   paymentIdentifier: z.string().nullable(),
@@ -129,7 +129,8 @@ export interface NewPayment {
   readonly protocol: 'x402' | 'mpp'
   readonly protocolVersion: number | null
   readonly claimKey: string | null
-  readonly door: 'verify' | 'facilitator'
+  /** `upfront`: an x402 server asked to settle it without having asked to verify it. */
+  readonly door: 'verify' | 'facilitator' | 'upfront'
   readonly scheme: string
   readonly challengeId: string | null
   readonly paymentIdentifier: string | null

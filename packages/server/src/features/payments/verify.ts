@@ -1,15 +1,17 @@
-import { formatAmount } from '@purser/protocol'
+import type { PaymentPayload } from '@purser/protocol'
 import type { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
-import type { PaymentId } from '../../platform/ids.ts'
 import { getPayableWallet, type ReceivingWallet } from '../wallets/index.ts'
+import { answerOf } from './answer.ts'
 import { isStub, judgeCredential, refused } from './credential.ts'
 import { fail } from './errors.ts'
+import { verifyMpp } from './mpp/verify.ts'
 import { commonFields, newPayment } from './new-payment.ts'
 import { refuseByChain, withAccountAsItIs } from './on-chain.ts'
-import { payableTokens, rawPrice, refuseBelowMinimum } from './price.ts'
+import { fingerprintOf, namePayment, type PaymentName } from './payment-identifier.ts'
+import { payableTokens, rawAmountOf, rawPrice, refuseBelowMinimum } from './price.ts'
 import type { VerifiedPayment, VerifyRequest } from './schema.ts'
-import { findPayment, type NewPayment, type PaymentRow } from './store.ts'
+import type { NewPayment } from './store.ts'
 import { refuseStrangeToken } from './token-domain.ts'
 
 /**
@@ -19,10 +21,9 @@ import { refuseStrangeToken } from './token-domain.ts'
  */
 export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z.input<typeof VerifiedPayment>> {
   const wallet = await getPayableWallet(ctx, request.walletId)
-  if (request.network !== undefined && request.network !== wallet.network.caip2)
-    throw refused('invalid_exact_evm_network_mismatch')
   if (isStub(request.credential)) return recordStub(ctx, request, wallet)
-  if (request.protocol === 'mpp') throw refused('unsupported_scheme')
+  if (request.protocol === 'mpp') return verifyMpp(ctx, request, wallet)
+  refuseOtherNetwork(request, wallet)
 
   const tokens = payableTokens(wallet)
   const signed = judgeCredential(ctx, request.credential, tokens, (token) => {
@@ -30,41 +31,19 @@ export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z
     refuseBelowMinimum(ctx, rawAmount, token)
     return { network: wallet.network, token, rawAmount, payTo: wallet.address }
   })
+  const name = await nameOf(ctx, signed.payload)
   await refuseStrangeToken(ctx, wallet.network, signed.token)
   const judged = { ...signed, verdict: await withAccountAsItIs(ctx, wallet.network, signed.verdict) }
-  const payment = newPayment(ctx, request, wallet, judged)
+  const payment = { ...newPayment(ctx, request, wallet, judged), ...name }
   await refuseByChain(ctx, wallet.network, judged, payment)
   await ctx.recordPayment({ ctx, payment })
   return answerOf(ctx, payment)
 }
 
-/** The answer that verifying this payment gives, for a repeat whose first answer was never sent. */
-export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.input<typeof VerifiedPayment>> {
-  const row = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
-  if (row === undefined) throw fail('payment-not-found')
-  return answerOf(ctx, row)
-}
-
-/** What the caller of verify reads of a payment. */
-export function answerOf(
-  ctx: Ctx,
-  payment: Pick<
-    PaymentRow,
-    'id' | 'protocol' | 'rawAmount' | 'decimals' | 'token' | 'payer' | 'settledAt' | 'status'
-  > & { txHash?: string | null },
-): z.input<typeof VerifiedPayment> {
-  return {
-    valid: true,
-    paymentId: payment.id,
-    protocol: payment.protocol,
-    amount: formatAmount(payment.rawAmount, payment.decimals),
-    coin: payment.token,
-    payer: payment.payer,
-    txHash: payment.txHash ?? null,
-    settledAt: payment.settledAt,
-    settlementPending: payment.status === 'verified' || payment.status === 'settling',
-    settlementToken: ctx.settlementTokens.mint(payment.id),
-  }
+/** The payer's own name for the payment (x402 extension payment-identifier); version 1 has none. */
+function nameOf(ctx: Ctx, payment: PaymentPayload): Promise<PaymentName> {
+  const extensions = payment.x402Version === 2 ? payment.extensions : undefined
+  return namePayment(ctx, extensions, fingerprintOf(payment.payload))
 }
 
 async function recordStub(
@@ -72,6 +51,7 @@ async function recordStub(
   request: VerifyRequest,
   wallet: ReceivingWallet,
 ): Promise<z.input<typeof VerifiedPayment>> {
+  refuseOtherNetwork(request, wallet)
   if (ctx.tenant.environment !== 'test') throw refused('stub_not_allowed')
   const symbol = wallet.supportedTokens[0]
   const token = wallet.network.tokens.find((known) => known.symbol === symbol)
@@ -85,7 +65,7 @@ async function recordStub(
       request.credential === 'stub_payment_accepted'
         ? null
         : `stub:${organisationId}:${environment}:${request.credential}`,
-    rawAmount: rawPrice(request.price, token),
+    rawAmount: rawAmountOf(request.price, token),
     payer: null,
     scheme: 'stub',
     settlement: null,
@@ -97,4 +77,9 @@ async function recordStub(
   }
   await ctx.recordPayment({ ctx, payment })
   return answerOf(ctx, payment)
+}
+
+function refuseOtherNetwork(request: VerifyRequest, wallet: ReceivingWallet): void {
+  if (request.network !== undefined && request.network !== wallet.network.caip2)
+    throw refused('invalid_exact_evm_network_mismatch')
 }

@@ -3,7 +3,7 @@ import type { Ctx, Deps, Tenant } from '../../platform/ctx.ts'
 import { gather } from '../../platform/db/gather.ts'
 import type { Id } from '../../platform/ids.ts'
 import { failNamed } from './errors.ts'
-import { type ByoWalletRow, listAskedWallets, type WalletQuestion } from './store.ts'
+import { type ByoWalletRow, listAskedWallets, listWalletsAt, type PlaceQuestion, type WalletQuestion } from './store.ts'
 
 export type WalletId = Id<'byw'> | Id<'mwt'> | Id<'cad'>
 
@@ -23,6 +23,8 @@ export interface ReceivingWallet {
 export interface WalletDirectory {
   /** The wallet of that tenant, or undefined for any other, missing or deleted one. */
   find(tenant: Tenant, walletId: WalletId): Promise<ReceivingWallet | undefined>
+  /** The tenant's wallet with that address, EIP-55 checksummed, on that network. */
+  findByAddress(tenant: Tenant, network: Network, address: Address): Promise<ReceivingWallet | undefined>
 }
 
 /** Looks wallets up for payments, those of concurrent requests in one statement; nothing is remembered in between. */
@@ -35,7 +37,15 @@ export function createWalletDirectory(deps: Pick<Deps, 'db'>): WalletDirectory {
       return questions.map((question) => found.get(nameOf(question)))
     },
   )
-  return { find: (tenant, walletId) => find({ tenant, walletId }) }
+  const findAt = gather<PlaceQuestion, ReceivingWallet | undefined>({ itemsMax: 256, roundsMax: 1 }, async (places) => {
+    const rows = await listWalletsAt(deps.db, places)
+    const found = new Map(rows.map((row) => [placeOf({ tenant: row, ...row }), receiving(row)]))
+    return places.map((place) => found.get(placeOf(place)))
+  })
+  return {
+    find: (tenant, walletId) => find({ tenant, walletId }),
+    findByAddress: (tenant, network, address) => findAt({ tenant, network: network.name, address }),
+  }
 }
 
 /** The wallet that a payment names, if it can take one: 422 for one that is not there and for one that screening flagged. */
@@ -51,6 +61,10 @@ export async function getPayableWallet(
 
 function nameOf({ tenant, walletId }: WalletQuestion): string {
   return `${tenant.organisationId}/${tenant.environment}/${walletId}`
+}
+
+function placeOf({ tenant, network, address }: PlaceQuestion): string {
+  return `${tenant.organisationId}/${tenant.environment}/${network}/${address}`
 }
 
 function receiving(row: ByoWalletRow): ReceivingWallet {

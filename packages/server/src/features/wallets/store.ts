@@ -105,3 +105,28 @@ export function listAskedWallets(
       (select * from unnest(${organisationIds}::text[], ${environments}::text[], ${walletIds}::text[]))`,
   )
 }
+
+/** An account on a network as one tenant asked for it; the address is EIP-55 checksummed. */
+export interface PlaceQuestion {
+  readonly tenant: Tenant
+  readonly network: string
+  readonly address: string
+}
+
+/** The wallets at several accounts in one statement; each is found only for the tenant that it belongs to. */
+export function listWalletsAt(
+  db: Queryable,
+  questions: readonly PlaceQuestion[],
+): Promise<z.output<typeof OwnedRow>[]> {
+  const organisationIds = questions.map(({ tenant }) => tenant.organisationId)
+  const environments = questions.map(({ tenant }) => tenant.environment)
+  const networks = questions.map(({ network }) => network)
+  const addresses = questions.map(({ address }) => address)
+  return db.many(
+    OwnedRow,
+    sql`
+    select ${columns}, organisation_id, environment from byo_wallets
+    where deleted_at is null and (organisation_id, environment, network, address) in
+      (select * from unnest(${organisationIds}::text[], ${environments}::text[], ${networks}::text[], ${addresses}::text[]))`,
+  )
+}

@@ -238,6 +238,11 @@ export function isRefusedData(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
 }
 
+/** Whether the database ended a transaction because it and another waited for each other, so that it certainly had no effect. */
+export function isDeadlock(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '40P01'
+}
+
 /** Whether an error says that the database is not there now, so that trying again later may work. */
 export function isDatabaseGone(error: unknown): boolean {
   if (!(error instanceof Error)) return false

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { appendAudit } from '../audit.ts'
 import type { Ctx, Deps } from '../ctx.ts'
@@ -5,7 +6,7 @@ import { dbInside, isDatabaseGone } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { publishEvent } from '../events.ts'
 import { newId, type RequestId } from '../ids.ts'
-import { type Operation, type Page, Reply } from '../operation.ts'
+import { type Guest, type Operation, type Page, Reply } from '../operation.ts'
 import type { Identity } from './authenticate.ts'
 import * as idempotency from './idempotency.ts'
 import { readJson } from './json.ts'
@@ -20,24 +21,33 @@ export interface RawRequest {
   readonly query: unknown
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: Uint8Array
+  /** In place of `body`, for an operation that reads it as it comes. */
+  readonly stream?: Readable | undefined
 }
 
 export interface RawAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array
+  readonly body: string | Uint8Array | Readable
+  /** The outcome is still to come: the answer is not kept for its Idempotency-Key. */
+  readonly isOpen?: boolean
 }
 
 const noBody = new Uint8Array()
 /** Made once: a schema is compiled when it is first used, which costs more than a request. */
 const noQuery = z.strictObject({})
 
+/** Who calls with an API key. */
+export function callerOf({ organisationId, environment, apiKeyId }: Identity): Guest {
+  return { tenant: { organisationId, environment }, actor: { kind: 'api-key', apiKeyId } }
+}
+
 /** The record of one call: who, whose, and the process's ports. */
-export function makeCtx(deps: Deps, identity: Identity, requestId: RequestId): Ctx {
+export function makeCtx(deps: Deps, { tenant, actor }: Guest, requestId: RequestId): Ctx {
   const ctx: Ctx = {
     ...deps,
-    tenant: { organisationId: identity.organisationId, environment: identity.environment },
-    actor: { kind: 'api-key', apiKeyId: identity.apiKeyId },
+    tenant,
+    actor,
     requestId,
     idempotency: undefined,
     publish: (tx, type, payload) => publishEvent(ctx, tx, type, payload),
@@ -115,21 +125,27 @@ async function answerOnceWithLease(
   const fresh = await answer({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
     problemAnswer(ctx, error),
   )
-  await idempotency.finishLease(ctx, asked, ctx.requestId, storable(fresh))
+  if (fresh.isOpen !== true) await idempotency.finishLease(ctx, asked, ctx.requestId, storable(fresh))
   return fresh
 }
 
 function readInput(
   operation: Operation,
   request: RawRequest,
-): { params: unknown; query: unknown; body: unknown; headers: unknown } {
+): { params: unknown; query: unknown; body: unknown; headers: unknown; stream: unknown } {
   const params = operation.params?.safeParse(request.params)
   if (params?.success === false) throw unknownResource(operation)
   const query = (operation.query ?? noQuery).safeParse(request.query)
   const body = operation.input?.safeParse(readBody(request))
   const issues = [query, body].flatMap((parsed) => (parsed?.success === false ? parsed.error.issues : []))
   if (issues.length > 0) throw validationProblem(issues)
-  return { params: params?.data, query: query.data, body: body?.data, headers: request.headers }
+  return {
+    params: params?.data,
+    query: query.data,
+    body: body?.data,
+    headers: request.headers,
+    stream: request.stream,
+  }
 }
 
 function readBody(request: RawRequest): unknown {
@@ -152,6 +168,7 @@ function successAnswer(operation: Operation, request: RawRequest, result: unknow
   const status = reply?.status ?? operation.status ?? (operation.output === undefined ? 204 : 200)
   const headers: Record<string, string> = { ...reply?.headers }
   const value = reply === undefined ? result : reply.body
+  if (value instanceof Readable) return { status, headers, body: value }
   if (operation.list === true && operation.output !== undefined) {
     const page = value as Page<unknown>
     if (page.next !== undefined) headers.link = `<${nextUrl(request.url, page.next)}>; rel="next"`
@@ -164,7 +181,7 @@ function successAnswer(operation: Operation, request: RawRequest, result: unknow
   }
   const schema = operation.otherOutputs?.[status] ?? operation.output
   if (status === 204 || schema === undefined) return { status, headers, body: noBody }
-  return json(status, headers, schema.parse(value))
+  return { ...json(status, headers, schema.parse(value)), isOpen: reply?.isOpen === true }
 }
 
 function json(status: number, headers: Readonly<Record<string, string>>, value: unknown): RawAnswer {
@@ -182,11 +199,9 @@ function nextUrl(url: string, cursor: string): string {
   return `${path}?${parameters.toString()}`
 }
 
-function storable(answered: RawAnswer): idempotency.StoredAnswer {
-  return {
-    ...answered,
-    body: typeof answered.body === 'string' ? new TextEncoder().encode(answered.body) : answered.body,
-  }
+function storable({ status, headers, body }: RawAnswer): idempotency.StoredAnswer {
+  if (body instanceof Readable) throw new Error('an answer that is a stream cannot be kept')
+  return { status, headers, body: typeof body === 'string' ? new TextEncoder().encode(body) : body }
 }
 
 function replayed(stored: idempotency.StoredAnswer): RawAnswer {

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { composeApiKey } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -7,7 +8,7 @@ import { toyDeps } from '../../../test/toy-deps.ts'
 import { sql } from '../db/db.ts'
 import { defineErrors } from '../errors.ts'
 import { type ApiKeyId, id, type OrganisationId } from '../ids.ts'
-import { operation } from '../operation.ts'
+import { operation, Reply } from '../operation.ts'
 import { Metadata, PageQuery, pageOf, text } from '../wire.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { openApiDocument } from './openapi.ts'
@@ -60,7 +61,46 @@ const operations = [
     run: (_ctx, { query }) =>
       pageOf(['doc_01h455vb4pex5vsknk084sn02q', 'doc_01h455vb4pex5vsknk084sn02r'], query.limit, (row) => row),
   }),
+  operation({
+    id: 'toys.weigh',
+    method: 'POST',
+    path: '/toys/weigh',
+    summary: 'Count the bytes of a toy, however large it is.',
+    streamsInput: { mediaType: 'application/octet-stream', schema: { type: 'string', format: 'binary' } },
+    output: z.strictObject({ bytes: z.int() }),
+    async run(_ctx, { stream }) {
+      let bytes = 0
+      for await (const chunk of stream ?? []) bytes += chunk.length
+      return { bytes }
+    },
+  }),
+  operation({
+    id: 'toys.play',
+    method: 'GET',
+    path: '/toys/play',
+    summary: 'Bytes without end, for whoever has a key or a ticket.',
+    query: z.strictObject({ ticket: text(64).optional() }),
+    streamsOutput: 'application/octet-stream',
+    async guests(_deps, { query }) {
+      if (query.ticket === undefined) return undefined
+      if (query.ticket !== 'good') throw fail('toy-not-found')
+      return { tenant: { organisationId: 'org_0', environment: 'test' }, actor: { kind: 'guest', guestId: 'ticket' } }
+    },
+    run(ctx) {
+      played.push(ctx.actor.kind)
+      const endless = new Readable({
+        read: () => endless.push(Buffer.alloc(65_536)),
+        destroy: (error, done) => {
+          destroyed.resolve()
+          done(error)
+        },
+      })
+      return new Reply(200, endless, { 'content-type': 'application/octet-stream' })
+    },
+  }),
 ]
+const played: string[] = []
+const destroyed = Promise.withResolvers<void>()
 
 let database: TestDatabase
 let server: HttpServer
@@ -273,3 +313,39 @@ async function eventsNamed(name: string): Promise<number> {
   )
   return Number(row.count)
 }
+
+test('a body that is streamed is larger than any that is read, and is never whole in memory', async () => {
+  const chunk = Buffer.alloc(1_048_576)
+  const chunks = 256
+  const before = process.memoryUsage().rss
+  const body = Readable.from(
+    (function* () {
+      for (let index = 0; index < chunks; index += 1) yield chunk
+    })(),
+  )
+  const response = await fetch(`${base}/toys/weigh`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/octet-stream' },
+    body,
+    duplex: 'half',
+  })
+  expect([response.status, await response.json()]).toEqual([200, { bytes: chunks * chunk.length }])
+  expect(process.memoryUsage().rss - before).toBeLessThan(160 * 1_048_576)
+})
+
+test('a streamed answer ends when the caller goes away, and a ticket lets in without a key', async () => {
+  const leaving = new AbortController()
+  const response = await fetch(`${base}/toys/play?ticket=good`, { signal: leaving.signal })
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('application/octet-stream')
+  const { value } = (await response.body?.getReader().read()) ?? {}
+  expect(value?.length).toBeGreaterThan(0)
+  leaving.abort()
+  await destroyed.promise
+  expect(played).toEqual(['guest'])
+})
+
+test('a bad ticket is refused in its own words, and none at all asks for a key', async () => {
+  expect((await fetch(`${base}/toys/play?ticket=bad`)).status).toBe(404)
+  expect((await fetch(`${base}/toys/play`)).status).toBe(401)
+})

@@ -128,8 +128,6 @@ export async function finishLease(
         and claim = ${claim} and resource_id is null`)
     return
   }
-  // "Not known yet" is no outcome to repeat for a day: the next request is told the resource's present state.
-  if (answer.status === 202) return
   await ctx.db.run(sql`
     update idempotency_keys set state = 'done', status = ${answer.status}, headers = ${JSON.stringify(answer.headers)}, body = ${answer.body}
     where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key} and claim = ${claim}`)

@@ -80,20 +80,17 @@ function describe(operation: Operation): Json {
     ...parametersOf(operation.query, 'query'),
     ...(operation.method === 'POST' ? [idempotencyParameter] : []),
   ]
+  const content =
+    operation.streamsInput === undefined
+      ? operation.input && { 'application/json': { schema: schemaOf(operation.input, 'input') } }
+      : { [operation.streamsInput.mediaType]: { schema: operation.streamsInput.schema } }
   return {
     operationId: operation.id,
     tags: [tagOf(operation)],
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(operation.input === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: { 'application/json': { schema: schemaOf(operation.input, 'input') } },
-          },
-        }),
+    ...(content === undefined ? {} : { requestBody: { required: true, content } }),
     responses: responsesOf(operation),
   }
 }
@@ -122,8 +119,9 @@ function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query'): J
 
 function responsesOf(operation: Operation): Json {
   const responses: Record<string, unknown> = {}
-  const status = operation.status ?? (operation.output === undefined ? 204 : 200)
-  responses[status] = success(operation, operation.output)
+  const isJson = operation.streamsOutput === undefined
+  const status = operation.status ?? (operation.output === undefined && isJson ? 204 : 200)
+  responses[status] = isJson ? success(operation, operation.output) : streamed(operation.streamsOutput ?? '*/*')
   for (const [other, schema] of Object.entries(operation.otherOutputs ?? {}))
     responses[other] = success(operation, schema)
   const byStatus = new Map<number, string[]>()
@@ -156,6 +154,12 @@ function success(operation: Operation, output: z.ZodType | undefined): Json {
     headers,
     content: { 'application/json': { schema: operation.list === true ? { type: 'array', items: schema } : schema } },
   }
+}
+
+/** An answer that is bytes and not JSON. */
+function streamed(mediaType: string): Json {
+  const headers = { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } }
+  return { description: 'OK', headers, content: { [mediaType]: { schema: { type: 'string', format: 'binary' } } } }
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {

@@ -1,10 +1,11 @@
+import { Readable } from 'node:stream'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Deps } from '../ctx.ts'
-import { failPlatform, type Problem } from '../errors.ts'
+import { failPlatform, Problem } from '../errors.ts'
 import type { RequestId } from '../ids.ts'
-import type { Operation } from '../operation.ts'
+import type { Guest, GuestRequest, Operation } from '../operation.ts'
 import { type Identity, unauthorized } from './authenticate.ts'
-import { callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer } from './call.ts'
+import { callerOf, callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer } from './call.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
 
 /** Bytes of a JSON request body. */
@@ -61,7 +62,14 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   })
   const admit = createAdmission(options)
   for (const page of options.pages) addPage(app, page, options, admit)
-  for (const operation of options.operations) addOperation(app, operation, options, admit)
+  const isStreamed = (operation: Operation): boolean => operation.streamsInput !== undefined
+  for (const operation of options.operations.filter((one) => !isStreamed(one)))
+    addOperation(app, operation, options, admit)
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+    for (const operation of options.operations.filter(isStreamed)) addOperation(scope, operation, options, admit)
+  })
   return {
     async listen(port, host) {
       await app.listen({ port, host })
@@ -116,10 +124,8 @@ function addOperation(app: FastifyInstance, operation: Operation, options: HttpO
     url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler: async (request, reply) => {
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
-      const identity = await identify(request, reply, options, admit)
-      admit.key(identity, reply)
-      refuseOtherOrganisation(operation, request, identity)
-      const ctx = makeCtx(deps, identity, request.id as RequestId)
+      const caller = await identify(operation, request, reply, { options, admit })
+      const ctx = makeCtx(deps, caller, request.id as RequestId)
       const answer = await callOperation(ctx, operation, rawRequest(request))
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
@@ -130,17 +136,39 @@ function addOperation(app: FastifyInstance, operation: Operation, options: HttpO
   })
 }
 
+interface Door {
+  readonly options: HttpOptions
+  readonly admit: Admit
+}
+
+/** Who calls: a guest where the operation takes guests and one shows himself, otherwise whoever's key it is. */
 async function identify(
+  operation: Operation,
   request: FastifyRequest,
   reply: FastifyReply,
-  options: HttpOptions,
-  admit: Admit,
-): Promise<Identity> {
+  { options, admit }: Door,
+): Promise<Guest> {
   try {
-    return await options.authenticate(request.headers.authorization)
+    const guest = await operation.guests?.(options.deps, guestRequest(request))
+    if (guest !== undefined) {
+      admit.address(request, reply)
+      return guest
+    }
+    const identity = await options.authenticate(request.headers.authorization)
+    admit.key(identity, reply)
+    refuseOtherOrganisation(operation, request, identity)
+    return callerOf(identity)
   } catch (error) {
-    admit.address(request, reply)
+    if (!(error instanceof Problem) || error.code !== 'rate-limit-exceeded') admit.address(request, reply)
     throw error
+  }
+}
+
+function guestRequest(request: FastifyRequest): GuestRequest {
+  return {
+    params: request.params as Record<string, string>,
+    query: request.query as Record<string, unknown>,
+    headers: request.headers as Record<string, string | undefined>,
   }
 }
 
@@ -158,6 +186,7 @@ function rawRequest(request: FastifyRequest): Parameters<typeof callOperation>[2
     query: request.query,
     headers: request.headers as Record<string, string | undefined>,
     body: Buffer.isBuffer(request.body) ? request.body : new Uint8Array(),
+    stream: request.body instanceof Readable ? request.body : undefined,
   }
 }
 
@@ -166,6 +195,7 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): 
     .code(answer.status)
     .headers({ ...answer.headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
   if (answer.headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
+  if (answer.body instanceof Readable) return reply.send(answer.body)
   return reply.send(answer.body.length === 0 ? undefined : answer.body)
 }
 

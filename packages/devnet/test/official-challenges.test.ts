@@ -1,0 +1,44 @@
+import { Challenge } from 'mppx'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { aWorld, type World } from '../../server/test/world.ts'
+import { expressShop, fastifyShop, honoShop, nextShop } from './paid-shops.ts'
+
+const callers = 50
+
+let world: World
+
+beforeAll(async () => {
+  // No time passes: whatever differs between two challenges does not come from the clock.
+  const standing = new Date()
+  world = await aWorld({ boot: { clock: { now: () => new Date(standing) } } })
+})
+afterAll(() => world?.stop())
+
+const frameworks = [
+  ['Express', expressShop],
+  ['Fastify', fastifyShop],
+  ['Hono', honoShop],
+  ['Next', nextShop],
+] as const
+
+describe.each(frameworks)('behind our %s middleware', (_name, openShop) => {
+  test.each([
+    ['asked for one by one', 1],
+    ['fetched ahead', 20],
+  ])('callers who come in the same millisecond get challenges of their own, %s', async (_how, challengeBatch) => {
+    const org = await world.organisation()
+    const wallet = await world.wallet(org)
+    const shop = await openShop({ apiKey: org.testKey, baseUrl: world.base, walletId: wallet.id, challengeBatch })
+    try {
+      const asked = await Promise.all(Array.from({ length: callers }, () => fetch(`${shop.url}/report`)))
+      const offers = asked.flatMap((answer) => Challenge.fromResponseList(answer))
+
+      expect(offers).toHaveLength(callers)
+      expect(new Set(offers.map(({ id }) => id)).size).toBe(callers)
+      expect(new Set(offers.map(({ opaque }) => JSON.stringify(opaque))).size).toBe(callers)
+      expect(new Set(offers.map(({ expires }) => expires)).size).toBe(1)
+    } finally {
+      await shop.stop()
+    }
+  })
+})

@@ -1,0 +1,508 @@
+import { networkByName } from '@purser/protocol'
+import type { PaymentPayload, PaymentRequirements } from '@x402/core/types'
+import {
+  permit2WitnessTypes,
+  resetAssetContractCache,
+  toFacilitatorEvmSigner,
+  x402ExactPermit2ProxyABI,
+} from '@x402/evm'
+import { ExactEvmScheme as ExactClient } from '@x402/evm/exact/client'
+import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
+import { UptoEvmScheme } from '@x402/evm/upto/facilitator'
+import {
+  type Address,
+  createWalletClient,
+  encodeFunctionData,
+  erc20Abi,
+  type Hex,
+  http,
+  parseAbi,
+  publicActions,
+} from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { verifyTypedData } from 'viem/actions'
+import { baseSepolia } from 'viem/chains'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { resolveLapsed } from '../../server/src/features/payments/settlement-resolve.ts'
+import { markCharged } from '../../server/src/features/payments/settlement-store.ts'
+import { sql } from '../../server/src/platform/db/db.ts'
+import { id } from '../../server/src/platform/ids.ts'
+import { systemCtx } from '../../server/src/platform/work/runner.ts'
+import { aPaymentBody, facilitatorOf } from '../../server/test/facilitated.ts'
+import { type Answer, aPayer, aWorld, type Org, request, type World } from '../../server/test/world.ts'
+import {
+  type DevChain,
+  deploySmartWallet,
+  exactPermit2ProxyAddress,
+  fundToken,
+  permit2Address,
+  sendFromDevAccount,
+  startChain,
+  tokenBalance,
+} from '../src/index.ts'
+import { aPermit2Payer, network, type Permit2Payer, requirementsOf, usdcOf } from './official-permit2-payers.ts'
+
+let chain: DevChain
+let world: World
+let org: Org
+let settler: Address
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({ chains: [chain] })
+  org = await world.organisation()
+  settler = world.server.settlerAddress as Address
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+const schemes = ['exact', 'upto'] as const
+type Scheme = (typeof schemes)[number]
+const uint256Max = 2n ** 256n - 1n
+const hash = expect.stringMatching(/^0x[0-9a-f]{64}$/)
+
+function merchant(): Address {
+  return privateKeyToAccount(generatePrivateKey()).address
+}
+
+function asked(scheme: Scheme, payTo: Address, amount = '10000'): PaymentRequirements {
+  return requirementsOf(chain, { scheme, amount, payTo, facilitatorAddress: settler })
+}
+
+function ask(
+  verb: 'verify' | 'settle',
+  paymentPayload: PaymentPayload,
+  paymentRequirements: PaymentRequirements,
+  { base = world.base, key = org.testKey } = {},
+): Promise<Answer> {
+  const body = { x402Version: 2, paymentPayload, paymentRequirements }
+  return request(base, { key, method: 'POST', path: `/facilitator/${verb}`, body })
+}
+
+/** A payment of scheme `scheme` that was found good, not settled yet. */
+async function verified(scheme: Scheme, payer: Permit2Payer, amount = '10000') {
+  const payTo = merchant()
+  const requirements = asked(scheme, payTo, amount)
+  const payload = await payer.sign(requirements)
+  const answer = await ask('verify', payload, requirements)
+  expect([answer.status, answer.body]).toEqual([200, { isValid: true, payer: payer.address }])
+  const settle = (change: Partial<PaymentRequirements> = {}, base = world.base) =>
+    ask('settle', payload, { ...requirements, ...change }, { base })
+  return { payTo, requirements, payload, settle }
+}
+
+const Logged = z.object({
+  id: id('pay'),
+  status: z.string(),
+  txHash: z.string().nullable(),
+  failureReason: z.string().nullable(),
+  rawAmount: z.string(),
+})
+
+async function paymentTo(payTo: Address): Promise<z.output<typeof Logged>> {
+  return world.database.db.one(
+    Logged,
+    sql`select id, status, tx_hash, failure_reason, raw_amount from payments where pay_to = ${payTo}`,
+  )
+}
+
+async function eventsOf(payTo: Address): Promise<string[]> {
+  const { id } = await paymentTo(payTo)
+  const rows = await world.database.db.many(
+    z.object({ type: z.string() }),
+    sql`select type from events where payload->>'paymentId' = ${id} order by id`,
+  )
+  return rows.map(({ type }) => type)
+}
+
+test.each(schemes)(
+  '%s: a payment settles to the unit, and five settlements at once at two processes are one transaction',
+  async (scheme) => {
+    const payer = await aPermit2Payer(chain)
+    const { payTo, settle } = await verified(scheme, payer)
+    const another = (await world.another()).base
+    const answers = await Promise.all([1, 2, 3, 4, 5].map((turn) => settle({}, turn % 2 === 0 ? world.base : another)))
+    answers.push(await settle())
+    const [first] = answers
+    const amount = scheme === 'upto' ? { amount: '10000' } : {}
+    expect(first?.body).toEqual({ success: true, transaction: hash, network, payer: payer.address, ...amount })
+    for (const { body } of answers) expect(body).toEqual(first?.body)
+    expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
+    expect(await tokenBalance(chain, 'USDC', payer.address)).toBe(990_000n)
+    expect(await eventsOf(payTo)).toEqual(['payment.received', 'payment.settled'])
+  },
+)
+
+test('permits and authorisations that are asked for at once all settle, each permit in a transaction of its own', async () => {
+  const wallet = await world.wallet(org)
+  const permits = await Promise.all(
+    [...schemes, ...schemes].map(async (scheme) => verified(scheme, await aPermit2Payer(chain))),
+  )
+  const authorisations = await Promise.all(
+    [1, 2, 3].map(async () => aPaymentBody(world, org, { payer: await aPayer(chain), wallet })),
+  )
+  const facilitator = facilitatorOf(world.base, org.testKey)
+  for (const body of authorisations) expect((await facilitator.verify(body)).body.isValid).toBe(true)
+  const settled = await Promise.all([
+    ...permits.map(({ settle }) => settle()),
+    ...authorisations.map((body) => facilitator.settle(body)),
+  ])
+  expect(settled.map(({ body }) => body.success)).toEqual(settled.map(() => true))
+  expect(new Set(settled.slice(0, permits.length).map(({ body }) => body.transaction)).size).toBe(permits.length)
+  for (const { payTo } of permits) expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
+  expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(30_000n)
+})
+
+test.each(schemes)('%s: a permit buys once, whoever shows it again, wherever', async (scheme) => {
+  const payer = await aPermit2Payer(chain)
+  const { payTo, requirements, payload, settle } = await verified(scheme, payer)
+  const used = { isValid: false, invalidReason: 'permit2_invalid_nonce', payer: payer.address }
+  const stranger = { key: (await world.organisation()).testKey }
+  expect((await ask('verify', payload, requirements)).body).toEqual(used)
+  expect((await ask('verify', payload, requirements, stranger)).body).toEqual(used)
+  const taken = { success: false, errorReason: 'permit2_invalid_nonce', transaction: '', network, payer: payer.address }
+  expect((await ask('settle', payload, requirements, stranger)).body).toEqual(taken)
+  await settle()
+  expect((await ask('verify', payload, requirements)).body).toEqual(used)
+  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
+})
+
+test('twenty copies of one permit that arrive together are found good once', async () => {
+  const payer = await aPermit2Payer(chain)
+  const requirements = asked('exact', merchant())
+  const payload = await payer.sign(requirements)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => ask('verify', payload, requirements)))
+  expect(answers.filter(({ body }) => body.isValid === true)).toHaveLength(1)
+  expect(new Set(answers.map(({ body }) => body.invalidReason))).toEqual(new Set([undefined, 'permit2_invalid_nonce']))
+})
+
+test('one nonce of an owner is one payment, whatever amount or receiver a second permit names', async () => {
+  const payer = await aPermit2Payer(chain)
+  const { payload } = await verified('exact', payer)
+  const requirements = asked('exact', merchant(), '7770')
+  const { nonce } = Signed.parse(payload.payload).permit2Authorization
+  const second = await signedWithNonce(payer, requirements, nonce)
+  expect((await ask('verify', second, requirements)).body).toMatchObject({ invalidReason: 'permit2_invalid_nonce' })
+  const third = await signedWithNonce(payer, requirements, String(BigInt(nonce) ^ 1n))
+  expect((await ask('verify', third, requirements)).body).toMatchObject({ isValid: true })
+})
+
+test.each(schemes)('%s: a permit that is first seen at settle is told of its success once', async (scheme) => {
+  const payer = await aPermit2Payer(chain)
+  const payTo = merchant()
+  const requirements = asked(scheme, payTo)
+  const payload = await payer.sign(requirements)
+  const answers = await Promise.all([1, 2, 3, 4, 5].map(() => ask('settle', payload, requirements)))
+  expect(answers.filter(({ body }) => body.success === true)).toHaveLength(1)
+  expect(new Set(answers.map(({ body }) => body.errorReason))).toEqual(new Set([undefined, 'permit2_invalid_nonce']))
+  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
+})
+
+test('upto: what is charged leaves the payer, and the payment says so afterwards', async () => {
+  const payer = await aPermit2Payer(chain)
+  const { payTo, settle } = await verified('upto', payer, '20000')
+  const settled = await settle({ amount: '1858' })
+  expect(settled.body).toMatchObject({ success: true, amount: '1858', transaction: hash })
+  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(1_858n)
+  const { id, ...row } = await paymentTo(payTo)
+  expect(row).toMatchObject({ status: 'settled', rawAmount: '1858', txHash: settled.body.transaction })
+  const { body } = await world.call(org.testKey, 'GET', `/payments/${id}`)
+  expect(body).toMatchObject({ amount: '0.001858', rawAmount: '1858' })
+})
+
+test('upto: of charges that come at once the first counts, and all are told the one that counted', async () => {
+  const payer = await aPermit2Payer(chain)
+  const { payTo, settle } = await verified('upto', payer, '20000')
+  const answers = await Promise.all(['100', '200', '300', '400', '500'].map((amount) => settle({ amount })))
+  expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
+  expect(String(await tokenBalance(chain, 'USDC', payTo))).toBe(answers[0]?.body.amount)
+  expect((await settle({ amount: '20000' })).body).toEqual(answers[0]?.body)
+})
+
+test('upto: a payment of which nobody said how much is not settled, and of two charges the second changes nothing', async () => {
+  const { payTo, settle } = await verified('upto', await aPermit2Payer(chain))
+  const { id } = await paymentTo(payTo)
+  const { deps } = world.server
+  await deps.settlements.ask(id)
+  expect(await paymentTo(payTo)).toMatchObject({ status: 'verified', rawAmount: '10000' })
+  const charges = await deps.db.tx(async (tx) => [
+    await markCharged(tx, id, 10_001n, deps.clock.now()),
+    await markCharged(tx, id, 100n, deps.clock.now()),
+    await markCharged(tx, id, 200n, deps.clock.now()),
+  ])
+  expect(charges.map((row) => row?.rawAmount)).toEqual([undefined, 100n, undefined])
+  expect((await settle({ amount: '300' })).body).toMatchObject({ success: true, amount: '100' })
+  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(100n)
+})
+
+test('upto: nothing owed is settled at once without a transaction, and stays so', async () => {
+  const payer = await aPermit2Payer(chain)
+  const { payTo, settle } = await verified('upto', payer)
+  const nothing = { success: true, transaction: '', network, payer: payer.address, amount: '0' }
+  expect((await settle({ amount: '0' })).body).toEqual(nothing)
+  expect((await settle({ amount: '5000' })).body).toEqual(nothing)
+  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(0n)
+  expect(await paymentTo(payTo)).toMatchObject({ status: 'settled', rawAmount: '0', txHash: null })
+  expect(await eventsOf(payTo)).toEqual(['payment.received', 'payment.settled'])
+})
+
+test('upto: more than was permitted is refused, and takes nothing from what was', async () => {
+  const payer = await aPermit2Payer(chain)
+  const { payTo, settle } = await verified('upto', payer)
+  expect((await settle({ amount: '10001' })).body).toMatchObject({
+    success: false,
+    errorReason: 'invalid_upto_evm_payload_settlement_exceeds_amount',
+    transaction: '',
+  })
+  expect((await settle({ amount: '9999' })).body).toMatchObject({ success: true, amount: '9999' })
+  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(9_999n)
+})
+
+test('a payment that somebody else brings to the chain is settled by his transaction', async () => {
+  const payer = await aPermit2Payer(chain)
+  const { payTo, payload, settle } = await verified('exact', payer)
+  // A payment of the same amount between the same two, which must not be taken for it.
+  await payer.send(usdcOf(chain), transferTo(payTo))
+  const theirs = await sendFromDevAccount(chain, exactPermit2ProxyAddress, settleData(payload))
+  await payer.send(usdcOf(chain), transferTo(payTo))
+  expect((await settle()).body).toMatchObject({ success: true, transaction: theirs })
+  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(30_000n)
+  expect(await eventsOf(payTo)).toEqual(['payment.received', 'payment.settled'])
+})
+
+test('a payment whose payer gives its nonce up fails, also where he paid the same amount otherwise', async () => {
+  const payer = await aPermit2Payer(chain)
+  const { payTo, payload, settle } = await verified('exact', payer)
+  await payer.send(permit2Address, giveUp(payload))
+  await payer.send(usdcOf(chain), transferTo(payTo))
+  expect((await settle()).body).toMatchObject({ success: false, errorReason: 'permit2_invalid_nonce', transaction: '' })
+  expect(await paymentTo(payTo)).toMatchObject({ status: 'settlement_failed', txHash: null })
+  expect(await eventsOf(payTo)).toEqual(['payment.received', 'payment.settlement_failed'])
+})
+
+test('a permit that nobody settles in time is voided, and one that somebody else settled is not', async () => {
+  const [unsent, sent, unmetered] = await Promise.all([
+    verified('exact', await aPermit2Payer(chain)),
+    verified('exact', await aPermit2Payer(chain)),
+    verified('upto', await aPermit2Payer(chain)),
+  ])
+  const theirs = await sendFromDevAccount(chain, exactPermit2ProxyAddress, settleData(sent.payload))
+  const later = new Date(Date.now() + 600_000)
+  const base = networkByName('base-sepolia')
+  if (base === undefined) throw new Error('no such network')
+  await resolveLapsed(systemCtx({ ...world.server.deps, clock: { now: () => later } }), base)
+  const lapsed = { status: 'voided', failureReason: 'permit2_deadline_expired', txHash: null }
+  expect(await paymentTo(unsent.payTo)).toMatchObject(lapsed)
+  expect(await paymentTo(unmetered.payTo)).toMatchObject(lapsed)
+  expect(await paymentTo(sent.payTo)).toMatchObject({ status: 'settled', txHash: theirs })
+  const told = await unmetered.settle({ amount: '5' })
+  expect(told.body).toMatchObject({ success: false, errorReason: 'permit2_deadline_expired', transaction: '' })
+})
+
+test.each(schemes)(
+  '%s: a payment whose payer takes the allowance back fails by that reason, and no money moves',
+  async (scheme) => {
+    const payer = await aPermit2Payer(chain)
+    const { payTo, settle } = await verified(scheme, payer)
+    await payer.approve(0n)
+    const failed = { success: false, errorReason: 'permit2_allowance_required', transaction: '' }
+    expect((await settle()).body).toMatchObject(failed)
+    expect((await settle()).body).toMatchObject(failed)
+    expect(await tokenBalance(chain, 'USDC', payTo)).toBe(0n)
+  },
+)
+
+test('an account that is a contract pays by what its owner signs, and by nobody else’s signature', async () => {
+  const owner = await aPermit2Payer(chain)
+  const wallet = await deploySmartWallet(chain, owner.address, 7n)
+  await fundToken(chain, 'USDC', wallet, 50_000n)
+  await owner.send(wallet, throughWallet(usdcOf(chain), approvePermit2()))
+  const signer = { address: wallet, signTypedData: owner.account.signTypedData }
+  const payTo = merchant()
+  const requirements = asked('exact', payTo)
+  const payload = await signedBy(signer, requirements)
+  const byStranger = await signedBy(
+    { address: wallet, signTypedData: (await aPermit2Payer(chain)).account.signTypedData },
+    requirements,
+  )
+  expect((await ask('verify', byStranger, requirements)).body).toMatchObject({
+    invalidReason: 'invalid_permit2_signature',
+  })
+  expect((await ask('verify', payload, requirements)).body).toEqual({ isValid: true, payer: wallet })
+  expect((await ask('settle', payload, requirements)).body).toMatchObject({ success: true })
+  expect(await tokenBalance(chain, 'USDC', wallet)).toBe(40_000n)
+})
+
+test('no allowance is refused by the reason that makes official servers answer 412, and an EIP-2612 permit stands for it', async () => {
+  const payer = await aPermit2Payer(chain, { allowance: 0n })
+  const payTo = merchant()
+  const requirements = asked('exact', payTo)
+  const bare = await payer.sign(requirements)
+  expect((await ask('verify', bare, requirements)).body).toMatchObject({ invalidReason: 'permit2_allowance_required' })
+  const payload = await payer.sign(requirements, { eip2612GasSponsoring: { info: {}, schema: {} } })
+  expect(payload.extensions).toHaveProperty('eip2612GasSponsoring')
+  expect((await ask('verify', payload, requirements)).body).toMatchObject({ isValid: true })
+  expect((await ask('settle', payload, requirements)).body).toMatchObject({ success: true })
+  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
+})
+
+test.each(schemes)('%s: the official facilitator on the same chain refuses by the same reasons', async (scheme) => {
+  const rich = await aPermit2Payer(chain)
+  const poor = await aPermit2Payer(chain, { balance: 5n })
+  const unable = await aPermit2Payer(chain, { allowance: 9_999n })
+  const neither = await aPermit2Payer(chain, { balance: 0n, allowance: 0n })
+  const requirements = asked(scheme, merchant())
+  const elsewhere = requirementsOf(chain, {
+    scheme: 'upto',
+    amount: '10000',
+    payTo: requirements.payTo as Address,
+    facilitatorAddress: merchant(),
+  })
+  const good = await rich.sign(requirements)
+  const cases = [
+    await poor.sign(requirements),
+    await unable.sign(requirements),
+    await neither.sign(requirements),
+    await rich.sign({ ...requirements, amount: '9999' }),
+    await rich.sign({ ...requirements, payTo: merchant() }),
+    await rich.sign({ ...requirements, maxTimeoutSeconds: 1 }),
+    { ...good, payload: { ...good.payload, signature: `0x${'11'.repeat(64)}1b` } },
+    {
+      ...good,
+      payload: { ...good.payload, permit2Authorization: { ...Object(good.payload.permit2Authorization), nonce: '5' } },
+    },
+    {
+      ...(await neither.sign(requirements)),
+      payload: {
+        ...good.payload,
+        permit2Authorization: { ...Object(good.payload.permit2Authorization), from: neither.address },
+      },
+    },
+    ...(scheme === 'upto' ? [await rich.sign(elsewhere)] : []),
+    good,
+  ]
+  resetAssetContractCache()
+  const official = officialFacilitator(scheme)
+  for (const payload of cases) {
+    const theirs = await official.verify(payload, requirements)
+    const { body } = await ask('verify', payload, requirements)
+    expect([body.isValid, body.invalidReason], JSON.stringify(payload)).toEqual([theirs.isValid, theirs.invalidReason])
+  }
+})
+
+test('a node that fails is a problem and not a bad payment, and nothing is recorded', async () => {
+  const payer = await aPermit2Payer(chain)
+  const requirements = asked('exact', merchant())
+  const payload = await payer.sign(requirements)
+  const { base } = await world.another({ rpcUrls: { 'base-sepolia': ['http://127.0.0.1:9'] } })
+  const answer = await ask('verify', payload, requirements, { base })
+  expect([answer.status, String(answer.body.type)]).toEqual([503, expect.stringContaining('chain-unavailable')])
+  expect((await ask('verify', payload, requirements)).body.isValid).toBe(true)
+})
+
+test('upto is offered where its proxy is, with the account that settles, and left out while the node fails', async () => {
+  const kind = { x402Version: 2, scheme: 'upto', network, extra: { facilitatorAddress: settler } }
+  const { body } = await world.call(org.testKey, 'GET', '/facilitator/supported')
+  expect(body.kinds).toContainEqual(kind)
+  expect(body.extensions).toContain('eip2612GasSponsoring')
+  const { base } = await world.another({ rpcUrls: { 'base-sepolia': ['http://127.0.0.1:9'] } })
+  const blind = await request(base, { key: org.testKey, method: 'GET', path: '/facilitator/supported' })
+  expect(blind.status).toBe(200)
+  expect(JSON.stringify(blind.body.kinds)).not.toContain('upto')
+})
+
+const Signed = z.object({
+  signature: z.templateLiteral(['0x', z.string()]),
+  permit2Authorization: z.object({
+    from: z.templateLiteral(['0x', z.string()]),
+    permitted: z.object({ token: z.templateLiteral(['0x', z.string()]), amount: z.string() }),
+    nonce: z.string(),
+    deadline: z.string(),
+    witness: z.object({ to: z.templateLiteral(['0x', z.string()]), validAfter: z.string() }),
+  }),
+})
+
+/** The official client draws its nonces itself: this one is given. */
+async function signedWithNonce(
+  { address, account }: Permit2Payer,
+  requirements: PaymentRequirements,
+  nonce: string,
+): Promise<PaymentPayload> {
+  const deadline = String(Math.floor(Date.now() / 1000) + 60)
+  const permitted = { token: usdcOf(chain), amount: requirements.amount }
+  const witness = { to: requirements.payTo as Address, validAfter: '0' }
+  const signature = await account.signTypedData({
+    domain: { name: 'Permit2', chainId: chain.chainId, verifyingContract: permit2Address },
+    types: permit2WitnessTypes,
+    primaryType: 'PermitWitnessTransferFrom',
+    message: {
+      permitted: { ...permitted, amount: BigInt(permitted.amount) },
+      spender: exactPermit2ProxyAddress,
+      nonce: BigInt(nonce),
+      deadline: BigInt(deadline),
+      witness: { ...witness, validAfter: 0n },
+    },
+  })
+  const permit2Authorization = { from: address, permitted, spender: exactPermit2ProxyAddress, nonce, deadline, witness }
+  return { x402Version: 2, accepted: requirements, payload: { signature, permit2Authorization } }
+}
+
+/** The exact proxy's call, as anybody may send it. */
+function settleData(payload: PaymentPayload): Hex {
+  const { signature, permit2Authorization } = Signed.parse(payload.payload)
+  const { from, permitted, nonce, deadline, witness } = permit2Authorization
+  const permit = {
+    permitted: { token: permitted.token, amount: BigInt(permitted.amount) },
+    nonce: BigInt(nonce),
+    deadline: BigInt(deadline),
+  }
+  const args = [permit, from, { to: witness.to, validAfter: BigInt(witness.validAfter) }, signature] as const
+  return encodeFunctionData({ abi: x402ExactPermit2ProxyABI, functionName: 'settle', args })
+}
+
+function giveUp(payload: PaymentPayload): Hex {
+  const nonce = BigInt(Signed.parse(payload.payload).permit2Authorization.nonce)
+  const abi = parseAbi(['function invalidateUnorderedNonces(uint256 wordPos, uint256 mask)'])
+  return encodeFunctionData({
+    abi,
+    functionName: 'invalidateUnorderedNonces',
+    args: [nonce >> 8n, 1n << (nonce & 255n)],
+  })
+}
+
+function transferTo(to: Address): Hex {
+  return encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, 10_000n] })
+}
+
+function approvePermit2(): Hex {
+  return encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [permit2Address, uint256Max] })
+}
+
+function throughWallet(to: Address, data: Hex): Hex {
+  const abi = parseAbi(['function execute(address to, uint256 value, bytes data) payable returns (bytes)'])
+  return encodeFunctionData({ abi, functionName: 'execute', args: [to, 0n, data] })
+}
+
+async function signedBy(
+  signer: ConstructorParameters<typeof ExactClient>[0],
+  requirements: PaymentRequirements,
+): Promise<PaymentPayload> {
+  const made = await new ExactClient(signer).createPaymentPayload(2, requirements)
+  return { ...made, accepted: requirements, resource: { url: 'https://shop.example/report' } }
+}
+
+function officialFacilitator(scheme: Scheme) {
+  // It asks as the settler, since upto's proxy answers nobody else.
+  const full = createWalletClient({ account: settler, chain: baseSepolia, transport: http(chain.rpcUrl) }).extend(
+    publicActions,
+  )
+  const signer = toFacilitatorEvmSigner({
+    ...full,
+    address: settler,
+    verifyTypedData: (signed) => verifyTypedData(full, signed),
+  })
+  return scheme === 'exact' ? new ExactEvmScheme(signer) : new UptoEvmScheme(signer)
+}

@@ -1,0 +1,24 @@
+/** Why a text is not a duration. */
+export type DurationFault = 'not-a-duration' | 'too-long'
+
+/** The longest duration that is read: 3650 days, in seconds. Plans have lower limits of their own. */
+export const durationSecondsMax = 3_650 * 86_400
+
+const unitSeconds = { m: 60, h: 3_600, d: 86_400 } as const
+const durationPattern = /^([1-9][0-9]{0,9})([mhd])$/
+
+/**
+ * Reads a time to live as the API writes it, `<n>m`, `<n>h` or `<n>d` (`24h`, `7d`), into whole seconds. One unit, no sign, no
+ * leading zero, no white space, no fraction, never zero: a text that is nearly right must not become another time. A day is
+ * 86,400 seconds. Source: decisions.md section 5.
+ */
+export function parseDuration(text: string): number | DurationFault {
+  const [, digits, unit] = durationPattern.exec(text) ?? []
+  if (digits === undefined || !isUnit(unit)) return 'not-a-duration'
+  const seconds = Number(digits) * unitSeconds[unit]
+  return seconds > durationSecondsMax ? 'too-long' : seconds
+}
+
+function isUnit(text: string | undefined): text is keyof typeof unitSeconds {
+  return text === 'm' || text === 'h' || text === 'd'
+}

@@ -1,0 +1,34 @@
+import { bytesToHex } from './bytes.ts'
+import { canonicalJson } from './canonical-json.ts'
+import { sha256 } from './hash.ts'
+import { utf8 } from './utf8.ts'
+import type { JsonObject } from './x402/messages.ts'
+
+/** Where a stream of events stands: how many there were, and the hash that stands for all of them in their order. */
+export type EventsHead = { readonly count: number; readonly hash: string }
+
+/** The head of a stream in which nothing has happened: 32 zero bytes in hex. */
+export const noEvents: EventsHead = { count: 0, hash: '0'.repeat(64) }
+
+const hashPattern = /^[0-9a-f]{64}$/
+
+/**
+ * The link of one event: SHA-256, in lower-case hex, of the canonical JSON (RFC 8785) of `{ event, previous }`. `event` is the
+ * whole object that the stream sends as data, and `previous` the link before it, at first that of `noEvents`: no event can be
+ * changed, dropped, doubled or moved without changing every link after it. Throws a `RangeError` for a `previous` that is not
+ * 64 hex digits, and a `TypeError` for an event that JSON cannot hold.
+ */
+export function eventHash(previous: string, event: JsonObject): string {
+  if (!hashPattern.test(previous)) throw new RangeError('a link of the event chain is 64 hex digits')
+  return bytesToHex(sha256(utf8(canonicalJson({ event, previous })))).slice(2)
+}
+
+/** The head after these events in this order, from the head before them; the faults are those of `eventHash`. */
+export function eventsHeadOf(events: Iterable<JsonObject>, before: EventsHead = noEvents): EventsHead {
+  let { count, hash } = before
+  for (const event of events) {
+    count += 1
+    hash = eventHash(hash, event)
+  }
+  return { count, hash }
+}

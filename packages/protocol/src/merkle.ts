@@ -1,0 +1,107 @@
+import { concatBytes, equalBytes } from './bytes.ts'
+import { sha256 } from './hash.ts'
+
+/** How many leaves a tree may have: what a server hashes and a reader accepts has an end. */
+export const merkleLeavesMax = 1_048_576
+
+const hashBytes = 32
+const leafPrefix = Uint8Array.of(0x00)
+const nodePrefix = Uint8Array.of(0x01)
+
+/** That one leaf stands at `index` (from 0) of a tree of `treeSize` leaves: the hashes beside its way up, the lowest first. */
+export type MerkleInclusion = {
+  readonly leafHash: Uint8Array
+  readonly index: number
+  readonly treeSize: number
+  readonly path: readonly Uint8Array[]
+}
+
+/**
+ * The hash of one leaf: SHA-256 of a zero byte and the entry. The byte keeps a leaf from being passed off as an inner node.
+ * Source: RFC 6962 section 2.1.
+ */
+export function merkleLeafHash(entry: Uint8Array): Uint8Array {
+  return sha256(concatBytes(leafPrefix, entry))
+}
+
+/**
+ * The root over the leaves in this order; of no leaves, the SHA-256 of nothing. Takes hashes of `merkleLeafHash`, never the
+ * entries. Throws a `RangeError` for a hash that is not 32 bytes and for more than `merkleLeavesMax`.
+ * Source: RFC 6962 section 2.1, Merkle Tree Hash.
+ */
+export function merkleRoot(leafHashes: readonly Uint8Array[]): Uint8Array {
+  demandLeaves(leafHashes)
+  return leafHashes.length === 0 ? sha256(new Uint8Array()) : subtreeRoot(leafHashes, 0, leafHashes.length)
+}
+
+/**
+ * The audit path of one leaf, the lowest hash first. Throws a `RangeError` where there is no leaf at `index`, and as `merkleRoot`.
+ * Source: RFC 6962 section 2.1.1.
+ */
+export function merklePath(leafHashes: readonly Uint8Array[], index: number): Uint8Array[] {
+  demandLeaves(leafHashes)
+  if (!Number.isInteger(index) || index < 0 || index >= leafHashes.length) throw new RangeError('no leaf at that index')
+  const downward: Uint8Array[] = []
+  let start = 0
+  let end = leafHashes.length
+  while (end - start > 1) {
+    const middle = start + largestPowerBelow(end - start)
+    const isLeft = index < middle
+    downward.push(isLeft ? subtreeRoot(leafHashes, middle, end) : subtreeRoot(leafHashes, start, middle))
+    if (isLeft) end = middle
+    else start = middle
+  }
+  return downward.reverse()
+}
+
+/**
+ * Whether the leaf is in the tree that has this root. An index or size out of bounds, a path of the wrong length and a hash that
+ * is not 32 bytes are a plain no. The answer is worth what the root is worth, and a neighbouring size can pass with the same
+ * path: root and size must both come from what somebody signed.
+ * Source: RFC 9162 section 2.1.3.2, which states the check for the trees of RFC 6962.
+ */
+export function isMerkleIncluded({ leafHash, index, treeSize, path }: MerkleInclusion, root: Uint8Array): boolean {
+  if (!isCount(treeSize) || !isCount(index) || index >= treeSize) return false
+  if ([leafHash, root, ...path].some(({ length }) => length !== hashBytes)) return false
+  let hash = leafHash
+  let at = index
+  let last = treeSize - 1
+  for (const beside of path) {
+    if (last === 0) return false
+    if (at % 2 === 1 || at === last) {
+      hash = nodeHash(beside, hash)
+      while (at % 2 === 0 && at !== 0) [at, last] = [at >>> 1, last >>> 1]
+    } else {
+      hash = nodeHash(hash, beside)
+    }
+    at >>>= 1
+    last >>>= 1
+  }
+  return last === 0 && equalBytes(hash, root)
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value <= merkleLeavesMax
+}
+
+function demandLeaves(leafHashes: readonly Uint8Array[]): void {
+  if (leafHashes.length > merkleLeavesMax) throw new RangeError('too many leaves')
+  if (leafHashes.some(({ length }) => length !== hashBytes)) throw new RangeError('a leaf hash is 32 bytes')
+}
+
+function subtreeRoot(leafHashes: readonly Uint8Array[], start: number, end: number): Uint8Array {
+  const only = leafHashes[start]
+  if (only === undefined) throw new RangeError('no leaf at that index')
+  if (end - start === 1) return only
+  const middle = start + largestPowerBelow(end - start)
+  return nodeHash(subtreeRoot(leafHashes, start, middle), subtreeRoot(leafHashes, middle, end))
+}
+
+/** The largest power of two that is smaller than a count of two or more. */
+function largestPowerBelow(count: number): number {
+  return 2 ** (31 - Math.clz32(count - 1))
+}
+
+function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
+  return sha256(concatBytes(nodePrefix, left, right))
+}

@@ -1,0 +1,175 @@
+import {
+  encodePermit2Settle,
+  type Hex,
+  networkByName,
+  type Permit2Transfer,
+  permit2Proxies,
+  topics,
+} from '@purser/protocol'
+import { expect, test } from 'vitest'
+import { isProblem } from '../platform/errors.ts'
+import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
+import type { Rpc, RpcAnswer, RpcCall } from './rpc.ts'
+
+const owner = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
+const payTo = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+const token = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+const settler = '0x5de4111afa1a4b94908f83103EB1F1706367c2e6'
+const transfer: Permit2Transfer = {
+  scheme: 'exact',
+  spender: permit2Proxies.exact,
+  owner,
+  token,
+  permitted: 100n,
+  nonce: 259n,
+  deadline: 2n,
+  witness: { to: payTo, facilitator: undefined, validAfter: 0n },
+}
+const settlement = { transfer, amount: 100n, signature: '0xabcd', permit2612: undefined } as const
+const now = new Date('2026-11-22T00:00:00Z')
+const clock = { now: () => now }
+const found = base('base')
+const hashOf = (index: number): Hex => `0x${index.toString(16).padStart(64, '0')}`
+
+function base(name: string) {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error('no such network')
+  return network
+}
+
+type Node = (call: RpcCall) => unknown
+
+/** A node, which is outside: what it answers to each call, an error where it throws. */
+function rpcOf(node: Node): Rpc {
+  const answer = (call: RpcCall): RpcAnswer => {
+    try {
+      return { ok: true, result: node(call) }
+    } catch (error) {
+      return { ok: false, code: 3, message: String(error), data: '0x756688fe' }
+    }
+  }
+  const rpc: Rpc = {
+    batch: async (calls) => calls.map(answer),
+    call: async (method, params) => answer({ method, params }),
+    async result(method, params) {
+      const got = answer({ method, params })
+      if (!got.ok) throw new Error(got.message)
+      return got.result
+    },
+  }
+  return rpc
+}
+
+const word = (value: bigint): Hex => `0x${value.toString(16).padStart(64, '0')}`
+const topicOf = (address: string): Hex => `0x${'0'.repeat(24)}${address.slice(2).toLowerCase()}`
+
+interface Chain {
+  readonly height: bigint
+  /** The first block at whose end the nonce is gone. */
+  readonly spentAt: bigint
+  /** Inputs of the transactions with a fitting transfer, in their order; to the proxy. */
+  readonly inputs: readonly Hex[]
+  readonly amount?: bigint
+  readonly logsHeight?: bigint
+  readonly to?: string
+}
+
+function nodeOf({ height, spentAt, inputs, amount = 100n, logsHeight = height, to = transfer.spender }: Chain): Node {
+  let heights = 0
+  return ({ method, params }) => {
+    if (method === 'eth_blockNumber') return `0x${(heights++ === 0 ? height : logsHeight).toString(16)}`
+    if (method === 'eth_call') return word(BigInt(String(params[1])) >= spentAt ? 1n << 3n : 0n)
+    if (method === 'eth_getLogs')
+      return inputs.map((_, index) => ({
+        address: token,
+        topics: [topics.transfer, topicOf(owner), topicOf(payTo)],
+        data: word(amount),
+        transactionHash: hashOf(index),
+      }))
+    const index = Number(BigInt(String(params[0])))
+    return inputs[index] === undefined ? null : { to, input: inputs[index] }
+  }
+}
+
+function search(chain: Chain) {
+  const rpc = rpcOf(nodeOf(chain))
+  return findPermit2Use({ network: found, rpc, clock }, transfer, { amount: 100n, since: now })
+}
+
+const ours = encodePermit2Settle(settlement)
+const another = encodePermit2Settle({ ...settlement, transfer: { ...transfer, nonce: 4n } })
+
+test('the transaction that settled this very permit is found among others of the same amount', async () => {
+  expect(await search({ height: 100n, spentAt: 90n, inputs: [another, ours, another] })).toEqual({
+    outcome: 'used',
+    transactionHash: hashOf(1),
+  })
+})
+
+test('a nonce that is gone without such a transaction was spent elsewhere', async () => {
+  const elsewhere = { outcome: 'elsewhere' }
+  expect(await search({ height: 100n, spentAt: 90n, inputs: [] })).toEqual(elsewhere)
+  expect(await search({ height: 100n, spentAt: 90n, inputs: [another] })).toEqual(elsewhere)
+  expect(await search({ height: 100n, spentAt: 90n, inputs: [ours], amount: 99n })).toEqual(elsewhere)
+  expect(await search({ height: 100n, spentAt: 90n, inputs: [ours], to: settler })).toEqual(elsewhere)
+})
+
+test('nothing is said of a nonce before the network’s confirmation depth', async () => {
+  const depth = BigInt(found.confirmationDepth)
+  expect(await search({ height: 100n, spentAt: 100n, inputs: [ours] })).toEqual({ outcome: 'open' })
+  expect(await search({ height: 100n, spentAt: 102n - depth, inputs: [ours] })).toEqual({ outcome: 'open' })
+  expect(await search({ height: 100n, spentAt: 101n - depth, inputs: [ours] })).toMatchObject({ outcome: 'used' })
+})
+
+test('a node that is behind, or that does not know what it gave a log of, is not believed', async () => {
+  const chain = { height: 100n, spentAt: 90n, inputs: [ours] }
+  const behind = await search({ ...chain, inputs: [], logsHeight: 95n }).catch((error: unknown) => error)
+  expect(isProblem(behind, 'chain-unavailable')).toBe(true)
+  const node = nodeOf(chain)
+  const rpc = rpcOf((call) => (call.method === 'eth_getTransactionByHash' ? null : node(call)))
+  const forgetful = await findPermit2Use({ network: found, rpc, clock }, transfer, { amount: 100n, since: now }).catch(
+    (error: unknown) => error,
+  )
+  expect(isProblem(forgetful, 'chain-unavailable')).toBe(true)
+})
+
+test('a no that nothing explains is asked again as of the pending block', async () => {
+  const blocks: unknown[] = []
+  const rpc = rpcOf(({ method, params }) => {
+    if (method === 'eth_getCode') return '0x60'
+    const [call, block] = params
+    const data = String(Object(call).data)
+    if (data.startsWith('0x70a08231') || data.startsWith('0xdd62ed3e')) return word(100n)
+    if (data.startsWith('0x4fe02b44')) return word(0n)
+    blocks.push(block)
+    if (block === 'latest') throw new Error('execution reverted')
+    return '0x'
+  })
+  expect(await inspectPermit2(rpc, { settlement, settler })).toMatchObject({ trial: { ok: true }, nonceUsed: false })
+  expect(blocks).toEqual(['latest', 'pending'])
+})
+
+test('the trial is sent by the settler, with the gas that settling has', async () => {
+  const tried: unknown[] = []
+  const rpc = rpcOf(({ method, params }) => {
+    if (method === 'eth_getCode') return '0x60'
+    if (Object(params[0]).from !== undefined) tried.push(params[0])
+    return word(0n)
+  })
+  await inspectPermit2(rpc, { settlement, settler })
+  expect(tried[0]).toEqual({ from: settler, to: transfer.spender, data: ours, gas: `0x${(460_000).toString(16)}` })
+})
+
+test('a node that answers no number for the bitmap is not believed', async () => {
+  for (const wrong of [null, 7, '0x12'])
+    expect(
+      isProblem(
+        await isSpent(
+          rpcOf(() => wrong),
+          transfer,
+          'latest',
+        ).catch((error: unknown) => error),
+        'chain-unavailable',
+      ),
+    ).toBe(true)
+})

@@ -1,0 +1,143 @@
+import {
+  type Address,
+  bytesToHex,
+  type Hex,
+  hexToBytes,
+  isAddress,
+  isHex,
+  parseEcdsa,
+  recoverAddress,
+  sameAddress,
+  uint256ToBytes,
+} from '@purser/protocol'
+import { Transaction } from 'viem/tempo'
+import type { TempoCall, TempoDecoded, TempoTransaction, TempoTransactions } from './port.ts'
+import type { Signatures } from './recover.ts'
+
+/** The longest transaction that is looked at; one transfer takes about 400 bytes. */
+const rawBytesMax = 8_192
+
+type Fields = Transaction.TransactionSerializableTempo
+
+/** Reads transactions of Tempo's type 0x76, and of 0x78, in which they are handed to a sponsor (Tempo Transaction specification). */
+export function createTempoTransactions(signatures: Pick<Signatures, 'recover' | 'keccak'>): TempoTransactions {
+  return {
+    async decode(raw) {
+      const fields = readFields(raw)
+      if (typeof fields === 'string') return { ok: false, fault: fields }
+      try {
+        return await decodeFields(fields, signatures)
+      } catch {
+        return { ok: false, fault: 'the transaction cannot be read' }
+      }
+    },
+  }
+}
+
+/** Writes what a sponsor signs for, and with its signature the final bytes. Throws when the transaction waits for no sponsor. */
+export async function withFeePayer(
+  transaction: TempoTransaction,
+  feeToken: Address,
+  sponsor: { readonly address: Address; readonly sign: (digest: Uint8Array) => Promise<Hex> },
+): Promise<Hex> {
+  const fields = readFields(transaction.raw)
+  if (typeof fields === 'string' || transaction.feePaidBy !== 'sponsor')
+    throw new Error('the transaction waits for no sponsor')
+  const refuse = () => Promise.reject(new Error('a sponsor signs for fees alone'))
+  const feePayer = {
+    address: sponsor.address,
+    publicKey: '0x',
+    source: 'custody',
+    type: 'local',
+    sign: ({ hash }: { readonly hash: Hex }) => sponsor.sign(hexToBytes(hash)),
+    signMessage: refuse,
+    signTransaction: refuse,
+    signTypedData: refuse,
+  } as const
+  return Transaction.serialize({ ...fields, from: transaction.sender, feeToken, feePayer })
+}
+
+function readFields(raw: Hex): Fields | string {
+  if (raw.length > 2 + rawBytesMax * 2) return `the transaction is longer than ${rawBytesMax} bytes`
+  if (!isHex(raw) || !isTempoRaw(raw)) return 'the transaction is not of type 0x76'
+  try {
+    return Transaction.deserialize(raw)
+  } catch {
+    return 'the transaction cannot be read'
+  }
+}
+
+function isTempoRaw(raw: Hex): raw is `0x76${string}` | `0x78${string}` {
+  return raw.startsWith('0x76') || raw.startsWith('0x78')
+}
+
+async function decodeFields(fields: Fields, signatures: Pick<Signatures, 'recover' | 'keccak'>): Promise<TempoDecoded> {
+  const fault = whyNotRead(fields)
+  if (fault !== undefined) return { ok: false, fault }
+  const sender = await senderOf(fields, signatures)
+  if (sender === undefined) return { ok: false, fault: 'the signature is not one of an ordinary account' }
+  // A hand-over names its sender in plain text, which anybody could have written.
+  if (fields.from !== undefined && !sameAddress(fields.from, sender))
+    return { ok: false, fault: 'the signature is not the sender’s' }
+  const isFinal = fields.feePayerSignature === undefined
+  const raw = readHex(await Transaction.serialize({ ...fields, from: sender }))
+  const hash = isFinal ? bytesToHex(signatures.keccak(hexToBytes(raw))) : undefined
+  return { ok: true, transaction: { ...factsOf(fields), raw, hash, sender, feePaidBy: isFinal ? 'sender' : 'sponsor' } }
+}
+
+/** What this service does not understand it does not pass on: it might mean more than the one call that is looked at. */
+function whyNotRead(fields: Fields): string | undefined {
+  const { accessList, keyAuthorization, signature, feePayerSignature } = fields
+  if (signature === undefined) return 'the transaction is not signed'
+  if (signature.type !== 'secp256k1')
+    return 'only transactions signed with a secp256k1 key are taken; broadcast this one and send its hash'
+  if (feePayerSignature !== undefined && feePayerSignature !== null)
+    return 'somebody else signed for the fee; broadcast the transaction and send its hash'
+  if ((accessList?.length ?? 0) > 0) return 'the transaction has an access list'
+  if ('authorizationList' in fields) return 'the transaction has delegations'
+  if (keyAuthorization !== undefined) return 'the transaction authorises an access key'
+  return undefined
+}
+
+/** By the digest of these very fields, so that anything lost in reading makes another sender. A high s is refused: it is a second form of one signature. */
+async function senderOf(
+  fields: Fields,
+  signatures: Pick<Signatures, 'recover' | 'keccak'>,
+): Promise<Address | undefined> {
+  if (fields.signature?.type !== 'secp256k1') return undefined
+  const { r, s, yParity } = fields.signature.signature
+  const parsed = parseEcdsa(
+    Uint8Array.from([...uint256ToBytes(BigInt(r)), ...uint256ToBytes(BigInt(s)), Number(yParity)]),
+  )
+  if (typeof parsed === 'string') return undefined
+  const payload = hexToBytes(await Transaction.serialize({ ...fields, signature: undefined }))
+  return recoverAddress(signatures.recover, signatures.keccak, signatures.keccak(payload), parsed)
+}
+
+function factsOf(fields: Fields): Omit<TempoTransaction, 'raw' | 'hash' | 'sender' | 'feePaidBy'> {
+  return {
+    chainId: fields.chainId,
+    calls: fields.calls.map(callOf),
+    nonceKey: fields.nonceKey ?? 0n,
+    nonce: BigInt(fields.nonce ?? 0),
+    validBefore: fields.validBefore === undefined ? undefined : BigInt(fields.validBefore),
+    validAfter: fields.validAfter === undefined ? undefined : BigInt(fields.validAfter),
+    gasLimit: fields.gas ?? 0n,
+    maxFeePerGas: fields.maxFeePerGas ?? 0n,
+    maxPriorityFeePerGas: fields.maxPriorityFeePerGas ?? 0n,
+    feeToken: typeof fields.feeToken === 'string' && isAddress(fields.feeToken) ? fields.feeToken : undefined,
+  }
+}
+
+function callOf(call: Fields['calls'][number]): TempoCall {
+  return {
+    to: call.to !== undefined && isAddress(call.to) ? call.to : undefined,
+    value: call.value ?? 0n,
+    data: call.data ?? '0x',
+  }
+}
+
+function readHex(text: string): Hex {
+  if (!isHex(text)) throw new Error('not hexadecimal')
+  return text
+}

@@ -1,0 +1,122 @@
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import type { Clock } from '../platform/clock.ts'
+import { instantOf } from '../platform/clock.ts'
+import type { Tenant } from '../platform/ctx.ts'
+import type { Db } from '../platform/db/db.ts'
+import type { Log } from '../platform/log.ts'
+import { type DatedKeyRow, listKeysSince, type SealedKeyRow } from './store.ts'
+
+/** HMAC-SHA256 under one of a tenant's keys, as base64url. */
+export type Mac = (text: string) => string
+
+/** `current` makes the ids of new challenges; any of `all` may have made one that is still alive. */
+export interface MppMacs {
+  readonly current: Mac
+  readonly all: readonly Mac[]
+}
+
+/** The keys that MPP challenge ids are made with. */
+export interface MppSecrets {
+  /** This tenant's, derived from the service's secrets: nobody else's challenge verifies under them. */
+  macs(tenant: Tenant): Promise<MppMacs>
+}
+
+export interface MppSecretsOptions {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  readonly mppChallengeSeconds: number
+  readonly openKey: (row: SealedKeyRow) => Promise<Uint8Array>
+}
+
+/** How old the list of secrets may be. */
+const reloadMs = 10_000
+/**
+ * A new secret makes ids only once every process knows it: one that has not reloaded yet would refuse them. Twice the
+ * reload, for clocks that differ.
+ */
+const announcedMs = 2 * reloadMs
+/** Beyond its challenges' life: what the retired secret went on to make while the new one was announced, and clocks that differ. */
+const retiredMarginSeconds = 60
+/** Tenants whose derived keys are remembered; beyond it the map begins anew. */
+const tenantsMax = 10_000
+
+interface Secret {
+  readonly row: DatedKeyRow
+  readonly key: KeyObject
+}
+
+/**
+ * Keeps the secrets that are good now: the current one, and those retired so shortly ago that a challenge made under
+ * them may still be paid. A rotation is noticed within 10 s; each secret is unsealed once.
+ */
+export function createMppSecrets(options: MppSecretsOptions): MppSecrets & { load(): Promise<void> } {
+  const opened = new Map<string, KeyObject>()
+  const byTenant = new Map<string, MppMacs>()
+  let secrets: readonly Secret[] = []
+  let loadedAtMs = Number.NEGATIVE_INFINITY
+  let chosen = ''
+  let loading: Promise<void> | undefined
+
+  const load = async (): Promise<void> => {
+    const nowMs = options.clock.now().getTime()
+    const retiredAfter = instantOf(nowMs - (options.mppChallengeSeconds + retiredMarginSeconds) * 1000)
+    const rows = await listKeysSince(options.db, 'mpp-challenge', retiredAfter)
+    secrets = await Promise.all(rows.map(async (row) => ({ row, key: await openOnce(opened, row, options) })))
+    for (const kid of opened.keys()) if (!rows.some((row) => row.kid === kid)) opened.delete(kid)
+    loadedAtMs = nowMs
+    byTenant.clear()
+    const kids = rows.map(({ kid }) => kid).join(' ')
+    if (chosen !== '' && chosen !== kids) options.log.info({ kids }, 'the MPP secrets are others now')
+    chosen = kids
+  }
+  const reload = (): Promise<void> => {
+    loading ??= load().finally(() => {
+      loading = undefined
+    })
+    return loading
+  }
+  return {
+    load,
+    async macs(tenant) {
+      const ageMs = options.clock.now().getTime() - loadedAtMs
+      if (ageMs >= reloadMs || ageMs < 0) await reload()
+      const name = `${tenant.organisationId}/${tenant.environment}`
+      const known = byTenant.get(name)
+      if (known !== undefined) return known
+      if (byTenant.size >= tenantsMax) byTenant.clear()
+      const made = derive(secrets, name, loadedAtMs)
+      byTenant.set(name, made)
+      return made
+    },
+  }
+}
+
+async function openOnce(
+  opened: Map<string, KeyObject>,
+  row: DatedKeyRow,
+  { openKey }: MppSecretsOptions,
+): Promise<KeyObject> {
+  const known = opened.get(row.kid)
+  if (known !== undefined) return known
+  const secret = await openKey(row)
+  try {
+    const key = createSecretKey(secret)
+    opened.set(row.kid, key)
+    return key
+  } finally {
+    secret.fill(0)
+  }
+}
+
+function derive(secrets: readonly Secret[], name: string, nowMs: number): MppMacs {
+  const announced = secrets.find(({ row }) => row.createdAt.getTime() + announcedMs <= nowMs) ?? secrets.at(-1)
+  if (announced === undefined) throw new Error('there is no current MPP secret')
+  const macs = new Map(secrets.map((secret) => [secret, macOf(secret.key, name)]))
+  return { current: macs.get(announced) ?? macOf(announced.key, name), all: [...macs.values()] }
+}
+
+function macOf(secret: KeyObject, name: string): Mac {
+  const key = createSecretKey(createHmac('sha256', secret).update(name).digest())
+  return (text) => createHmac('sha256', key).update(text).digest('base64url')
+}

@@ -1,0 +1,55 @@
+import { formatAmount, networkByName } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { PaymentId } from '../../platform/ids.ts'
+import { fail } from './errors.ts'
+import type { VerifiedPayment } from './schema.ts'
+import { findPayment, type PaymentRow } from './store.ts'
+import { refuseUnpaid } from './tempo/unpaid.ts'
+
+/** The answer that verifying this payment gives, for a repeat whose first answer was never sent. */
+export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.input<typeof VerifiedPayment>> {
+  const row = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
+  if (row === undefined) throw fail('payment-not-found')
+  refuseUnpaid(row)
+  return answerOf(ctx, row)
+}
+
+/** What a payment's answer is made of; a new one and a stored one both have it. */
+export type Answerable = Pick<
+  PaymentRow,
+  | 'id'
+  | 'protocol'
+  | 'scheme'
+  | 'challengeId'
+  | 'network'
+  | 'rawAmount'
+  | 'decimals'
+  | 'token'
+  | 'payer'
+  | 'settledAt'
+  | 'status'
+> & { readonly txHash?: string | null }
+
+/** What the caller of verify reads of a payment. */
+export function answerOf(ctx: Ctx, payment: Answerable): z.input<typeof VerifiedPayment> {
+  const network = networkByName(payment.network)
+  if (network === undefined) throw new Error(`a payment is on ${payment.network}, which this build does not know`)
+  const isMpp = payment.protocol === 'mpp' && payment.scheme !== 'stub'
+  return {
+    valid: true,
+    paymentId: payment.id,
+    protocol: payment.protocol,
+    scheme: payment.scheme,
+    method: isMpp ? (network.settlesEip3009 ? 'evm' : 'tempo') : null,
+    challengeId: payment.challengeId,
+    network: network.caip2,
+    amount: formatAmount(payment.rawAmount, payment.decimals),
+    coin: payment.token,
+    payer: payment.payer,
+    txHash: payment.txHash ?? null,
+    settledAt: payment.settledAt,
+    settlementPending: payment.status === 'verified' || payment.status === 'settling',
+    settlementToken: ctx.settlementTokens.mint(payment.id),
+  }
+}

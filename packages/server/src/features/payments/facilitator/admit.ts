@@ -1,0 +1,95 @@
+import { type Chain, chains, checksumAddress, isChain, type Network, resolveNetwork } from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { isProblem } from '../../../platform/errors.ts'
+import { newId } from '../../../platform/ids.ts'
+import type { ReceivingWallet } from '../../wallets/index.ts'
+import { refused } from '../credential.ts'
+import { namePayment, type PaymentName } from '../payment-identifier.ts'
+import { refuseBelowMinimum } from '../price.ts'
+import type { NewPayment } from '../store.ts'
+import { extensionsOf, type PaidResource, resourceOf } from './paid-resource.ts'
+import type { FacilitatorBody } from './schema.ts'
+import type { Claim, Judged, Reading } from './scheme.ts'
+
+/**
+ * Takes a payment in: refuses it, cheapest checks first, or records it, once for all doors and organisations. Throws the protocol's
+ * refusal, the problem `duplicate-payment` for a claim that somebody holds, and the problems of limits and nodes.
+ */
+export async function admit(
+  ctx: Ctx,
+  body: FacilitatorBody,
+  { claim, judge }: Reading,
+  door: 'facilitator' | 'upfront',
+): Promise<void> {
+  const judged = judge()
+  if (judged.rawAmount === 0n) throw refused('invalid_payment_requirements', { message: 'nothing is to be paid' })
+  refuseBelowMinimum(ctx, judged.rawAmount, claim.token)
+  const name = await namePayment(ctx, extensionsOf(body), claim.fingerprint)
+  const payTo = checksumAddress(claim.payTo, ctx.signatures.keccak)
+  const wallet = await ctx.receivingWallets.findByAddress(ctx.tenant, claim.network, payTo)
+  if (wallet?.isActive === false)
+    throw refused('invalid_payment_requirements', { message: 'payTo is a wallet that screening flagged' })
+  const payment: NewPayment = {
+    ...newRow(ctx, claim, judged),
+    ...name,
+    ...placeOf(ctx, claim.network, wallet),
+    ...resourceOf(body),
+    payTo,
+    door,
+  }
+  await judged.refuseByChain(payment)
+  await ctx.recordPayment({ ctx, payment }).catch(async (error: unknown) => {
+    // Of two payments that take one name at the same time, the second learns that the name was the matter.
+    if (isProblem(error, 'duplicate-payment')) await namePayment(ctx, extensionsOf(body), claim.fingerprint)
+    throw error
+  })
+}
+
+function newRow(
+  ctx: Ctx,
+  claim: Claim,
+  judged: Judged,
+): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'door' | 'payTo' | keyof PaymentName> {
+  if (ctx.actor.kind !== 'api-key') throw new Error('payments are taken in for an API key')
+  const { network, token } = claim
+  return {
+    id: newId('pay', ctx),
+    logId: newId('plog', ctx),
+    apiKeyId: ctx.actor.apiKeyId,
+    protocol: 'x402',
+    protocolVersion: claim.x402Version,
+    claimKey: claim.claimKey,
+    scheme: judged.scheme,
+    challengeId: null,
+    network: network.name,
+    token: token.symbol,
+    asset: token.address,
+    decimals: token.decimals,
+    rawAmount: judged.rawAmount,
+    payer: claim.payer,
+    settlement: judged.settlement,
+    validBefore: judged.validBefore,
+    method: null,
+    status: 'verified',
+    txHash: null,
+    settlingAt: null,
+    settledAt: null,
+    createdAt: ctx.clock.now(),
+  }
+}
+
+function placeOf(
+  ctx: Ctx,
+  network: Network,
+  wallet: ReceivingWallet | undefined,
+): Pick<NewPayment, 'walletId' | 'chain'> {
+  return { walletId: wallet?.id ?? null, chain: wallet?.chain ?? chainOf(ctx, network) }
+}
+
+/** The name that the public API has for a network: its own, or for test networks without one the mainnet's. */
+function chainOf(ctx: Ctx, network: Network): Chain {
+  if (isChain(network.name)) return network.name
+  const named = chains.find((chain) => resolveNetwork(chain, ctx.tenant.environment)?.name === network.name)
+  if (named === undefined) throw new Error(`${network.name} has no name in the public API`)
+  return named
+}

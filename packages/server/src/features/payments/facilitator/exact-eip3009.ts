@@ -1,0 +1,77 @@
+import {
+  checkAuthorization,
+  checksumAddress,
+  type Expected,
+  expectedOf,
+  type FacilitatorRequest,
+  parseFacilitatorRequest,
+} from '@purser/protocol'
+import { unixSeconds } from '../../../platform/clock.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { refused, separatorOf } from '../credential.ts'
+import { claimKeyOf, lapseOf, storedAuthorization } from '../new-payment.ts'
+import { refuseByChain, withAccountAsItIs } from '../on-chain.ts'
+import { fingerprintOf } from '../payment-identifier.ts'
+import { refuseStrangeToken } from '../token-domain.ts'
+import { refuseUnserved } from './networks.ts'
+import type { FacilitatorBody } from './schema.ts'
+import type { Judged, Reading, Scheme } from './scheme.ts'
+
+/** Scheme `exact` with a signed EIP-3009 authorisation, versions 1 and 2: the same checks and reasons as `payments.verify`. */
+export const exactEip3009: Scheme = { read }
+
+function read(ctx: Ctx, body: FacilitatorBody): Reading {
+  const request = parse(body)
+  const { payload } = request.paymentPayload
+  const payer = checksumAddress(payload.authorization.from, ctx.signatures.keccak)
+  const expected = expectedOf(request.paymentRequirements)
+  if (typeof expected === 'string') throw refused(expected, { payer })
+  const { network, token, payTo, rawAmount } = expected
+  refuseUnserved(ctx, network, payer)
+  const claim = {
+    claimKey: claimKeyOf(network, token, { payer, authorization: payload.authorization }),
+    x402Version: request.x402Version,
+    payer,
+    network,
+    token,
+    payTo,
+    fingerprint: fingerprintOf(payload),
+    isPaidBy: (raw: bigint) => (request.x402Version === 2 ? raw === rawAmount : raw >= rawAmount),
+  }
+  return { claim, judge: () => judge(ctx, request, expected) }
+}
+
+/** Extensions and output schemas are read elsewhere, and leniently: a fault of theirs is no fault of the payment. */
+function parse(body: FacilitatorBody): FacilitatorRequest {
+  const parsed = parseFacilitatorRequest({
+    x402Version: body.x402Version,
+    paymentPayload: { ...body.paymentPayload, extensions: undefined },
+    paymentRequirements: { ...body.paymentRequirements, outputSchema: undefined },
+  })
+  if (parsed.ok) return parsed.value
+  throw refused(parsed.fault.reason, { message: `${parsed.fault.path} ${parsed.fault.message}`.trim() })
+}
+
+function judge(ctx: Ctx, { paymentPayload: payload }: FacilitatorRequest, expected: Expected): Judged {
+  const { network, token } = expected
+  const verdict = checkAuthorization({
+    payload,
+    expected,
+    nowSeconds: unixSeconds(ctx.clock.now()),
+    recover: ctx.signatures.recover,
+    keccak: ctx.signatures.keccak,
+    domainSeparator: separatorOf(ctx, network, token),
+  })
+  if (!verdict.ok) throw refused(verdict.reason, { payer: verdict.payer })
+  return {
+    scheme: 'exact',
+    rawAmount: verdict.authorization.value,
+    settlement: storedAuthorization(verdict),
+    validBefore: lapseOf(verdict.authorization.validBefore),
+    async refuseByChain(payment) {
+      await refuseStrangeToken(ctx, network, token)
+      const judged = { payload, token, verdict: await withAccountAsItIs(ctx, network, verdict) }
+      await refuseByChain(ctx, network, judged, payment)
+    },
+  }
+}

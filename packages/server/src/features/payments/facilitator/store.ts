@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql } from '../../../platform/db/db.ts'
+import { id, type PaymentId } from '../../../platform/ids.ts'
+import { paymentStatuses } from '../schema.ts'
+
+/** A payment as a settle request finds it by its claim, of whatever organisation: what it may be told is decided after. */
+export const KnownPayment = z.object({
+  id: id('pay'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  door: z.enum(['verify', 'facilitator', 'upfront']),
+  network: z.string(),
+  scheme: z.string(),
+  protocolVersion: z.number().nullable(),
+  payTo: z.string(),
+  payer: z.string().nullable(),
+  rawAmount: z.string().transform((digits) => BigInt(digits)),
+  paymentFingerprint: z.string().nullable(),
+  status: z.enum(paymentStatuses),
+})
+export type KnownPayment = z.output<typeof KnownPayment>
+
+const columns = sql`id, organisation_id, environment, door, network, scheme, protocol_version, pay_to, payer, raw_amount, payment_fingerprint, status`
+
+/** Across organisations on purpose: a claim is held once, by whoever recorded it first. */
+export function findClaimed(db: Queryable, claimKey: string): Promise<KnownPayment | undefined> {
+  return db.maybeOne(KnownPayment, sql`select ${columns} from payments where claim_key = ${claimKey}`)
+}
+
+export function findKnownPayment(db: Queryable, tenant: Tenant, paymentId: string): Promise<KnownPayment | undefined> {
+  return db.maybeOne(
+    KnownPayment,
+    sql`
+    select ${columns} from payments
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}`,
+  )
+}
+
+/** Takes the one success answer of a payment that was settled without a verify before; false for every caller but the first. */
+export async function markAnswered(db: Queryable, paymentId: PaymentId, now: Date): Promise<boolean> {
+  const taken = await db.run(sql`
+    update payments set answered_at = ${now} where id = ${paymentId} and answered_at is null and status = 'settled'`)
+  return taken === 1
+}

@@ -1,0 +1,22 @@
+import { eip2612GasSponsoring, type SupportedKind, supportedResponse } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { paymentIdentifierKey } from '../payment-identifier.ts'
+import { permit2Kinds } from '../permit2/kinds.ts'
+import { servedNetworks } from './networks.ts'
+import type { Supported } from './schema.ts'
+
+/** What can be paid here in the caller's environment, and by which account it is settled. Source: x402 specification v2 section 7.3. */
+export async function supported(ctx: Ctx): Promise<z.input<typeof Supported>> {
+  const networks = servedNetworks(ctx)
+  const { kinds, signers } = supportedResponse(networks, [ctx.settlerAddress])
+  return {
+    kinds: [...kinds, ...(await permit2Kinds(ctx, networks))].map(asKind),
+    extensions: ['bazaar', paymentIdentifierKey, eip2612GasSponsoring],
+    signers: Object.fromEntries(Object.entries(signers).map(([family, accounts]) => [family, [...accounts]])),
+  }
+}
+
+function asKind({ extra, ...kind }: SupportedKind): z.input<typeof Supported>['kinds'][number] {
+  return extra === undefined ? kind : { ...kind, extra: { ...extra } }
+}

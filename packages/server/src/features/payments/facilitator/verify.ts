@@ -1,0 +1,34 @@
+import type { Ctx } from '../../../platform/ctx.ts'
+import { fail } from '../errors.ts'
+import { admit } from './admit.ts'
+import { refusalOf } from './refusal.ts'
+import type { FacilitatorBody, VerifyAnswer } from './schema.ts'
+import type { Claim } from './scheme.ts'
+import { schemeOf } from './schemes.ts'
+import { findKnownPayment } from './store.ts'
+
+/**
+ * Judges a payment for somebody else's x402 server, and takes it in: the answer `isValid: true` is given once for a signature, so that copies
+ * that arrive together buy one thing. A bad payment is a negative answer; a node that fails, or a limit, is a problem.
+ * Source: x402 specification v2 section 7.1; docs/decisions/0018.
+ */
+export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyAnswer> {
+  let claim: Claim | undefined
+  try {
+    const reading = schemeOf(body).read(ctx, body, 'verify')
+    claim = reading.claim
+    await admit(ctx, body, reading, 'facilitator')
+    return { isValid: true, payer: claim.payer }
+  } catch (error) {
+    const refusal = refusalOf(error, claim)
+    if (refusal === undefined) throw error
+    return { isValid: false, invalidReason: refusal.reason, invalidMessage: refusal.message, payer: refusal.payer }
+  }
+}
+
+/** The answer to a repeat with the same Idempotency-Key, when the payment was recorded and the first answer never given. */
+export async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyAnswer> {
+  const payment = await findKnownPayment(ctx.db, ctx.tenant, paymentId)
+  if (payment === undefined) throw fail('payment-not-found')
+  return { isValid: true, payer: payment.payer ?? undefined }
+}

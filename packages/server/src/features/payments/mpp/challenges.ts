@@ -1,0 +1,81 @@
+import {
+  challengeBinding,
+  encodeMppJson,
+  evmChargeRequest,
+  formatChallenge,
+  tempoChargeRequest,
+} from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { ReceivingWallet } from '../../wallets/index.ts'
+import type { ChallengeRequest } from '../schema.ts'
+import { sponsorsFees } from '../tempo/sponsor.ts'
+import { type Scope, scopeOf } from './scope.ts'
+import { type MppTerms, mppTermsOf } from './terms.ts'
+
+const nonceBytes = 16
+/** What people are shown of a description, in UTF-16 units: it stands in every offer of a header. */
+const descriptionMax = 160
+
+/**
+ * Mints the values of `WWW-Authenticate` for this price, each with randomness of its own, so that no two payers share an
+ * id; what is the same in all of them is computed once. Undefined where MPP has no way to pay the wallet. An `intent` of
+ * `session` asks for a pass and says `charge` still: official clients pay a `session` only as a payment channel.
+ */
+export async function createMppMint(
+  ctx: Ctx,
+  request: ChallengeRequest,
+  wallet: ReceivingWallet,
+  expiresAt: Date,
+): Promise<(() => string) | undefined> {
+  const terms = mppTermsOf(ctx, wallet, request.price)
+  if (terms.length === 0) return undefined
+  const [{ current: mac }, feePayer] = await Promise.all([ctx.mppSecrets.macs(ctx.tenant), paysFee(ctx, terms)])
+  const scope = scopeOf(request)
+  const common = commonParameters(request, scope, expiresAt)
+  const drafts = terms.map((one) => {
+    const draft = { ...common, method: one.method, request: encodedRequest(one, wallet, feePayer) }
+    return { draft, binding: challengeBinding(draft) }
+  })
+  const mintOne = ({ draft, binding }: (typeof drafts)[number]): string => {
+    const opaque = opaqueOf(ctx, scope)
+    return formatChallenge({ ...draft, opaque, id: mac(`${binding}${opaque}`) })
+  }
+  return () => drafts.map(mintOne).join(', ')
+}
+
+/** Whether the service pays the payer's fee on Tempo; all terms of a price are on one network. */
+async function paysFee(ctx: Ctx, [first]: readonly MppTerms[]): Promise<boolean> {
+  if (first === undefined || first.method !== 'tempo' || first.rawAmount === 0n) return false
+  return sponsorsFees(ctx, first.network)
+}
+
+function commonParameters(request: ChallengeRequest, { realm }: Scope, expiresAt: Date) {
+  return {
+    realm,
+    intent: 'charge',
+    expires: expiresAt.toISOString(),
+    digest: request.digest,
+    description: shortened(request.description),
+    header: request.credentialHeader === 'Authorization' ? undefined : request.credentialHeader,
+  }
+}
+
+function encodedRequest({ method, network, token, rawAmount }: MppTerms, wallet: ReceivingWallet, feePayer: boolean) {
+  const { chainId } = network
+  const asked = { amount: rawAmount.toString(), currency: token.address, recipient: wallet.address, chainId }
+  if (method === 'evm') return encodeMppJson(evmChargeRequest({ ...asked, decimals: token.decimals }))
+  return encodeMppJson(tempoChargeRequest(feePayer ? { ...asked, feePayer } : asked))
+}
+
+/** Canonical JSON of `n`, the challenge's own randomness, and `r`, what it is good for; both are base64url and need no escape. */
+function opaqueOf(ctx: Ctx, scope: Scope): string {
+  const nonce = Buffer.from(ctx.random.bytes(nonceBytes)).toString('base64url')
+  return Buffer.from(`{"n":"${nonce}","r":"${scope.digest}"}`).toString('base64url')
+}
+
+/** For people, on one line: a header holds no control characters. */
+function shortened(description: string | undefined): string | undefined {
+  const line = description?.replaceAll(/[ \x00-\x1f\x7f]+/g, ' ').trim() ?? ''
+  if (line === '') return undefined
+  return line.length <= descriptionMax ? line : `${line.slice(0, descriptionMax - 1).toWellFormed()}…`
+}

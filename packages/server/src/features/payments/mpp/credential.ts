@@ -1,0 +1,66 @@
+import { timingSafeEqual } from 'node:crypto'
+import {
+  challengeBinding,
+  type MppChallenge,
+  type MppCredential,
+  parseMppCredential,
+  sameDigest,
+} from '@purser/protocol'
+import { instantOf } from '../../../platform/clock.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { VerifyRequest } from '../schema.ts'
+import { refusedMpp } from './refused.ts'
+import { isInScope } from './scope.ts'
+
+/**
+ * The credential, once its challenge is proven to be one of ours for this very request: made under a secret that is good,
+ * for this organisation and environment, not expired, for this resource and this body. Refused otherwise, cheapest
+ * first; whether its price and wallet are right is for the caller to see.
+ */
+export async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promise<MppCredential> {
+  const parsed = parseMppCredential(request.credential)
+  if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: parsed.fault.path })
+  const { challenge } = parsed.value
+  if (!isKnownMethod(challenge)) throw refusedMpp('method-unsupported', 'Pay with evm/charge or tempo/charge.')
+  if (!(await isGenuine(ctx, challenge)))
+    throw refusedMpp('invalid-challenge', 'The challenge is not one that was made here, or it was changed.')
+  if (isExpired(ctx, challenge)) throw refusedMpp('payment-expired', 'The challenge has expired.')
+  if (!isInScope(challenge, request.resource))
+    throw refusedMpp(
+      'invalid-challenge',
+      'The challenge was made for another resource; verify with the one that it was made for, query and all.',
+    )
+  if (!isForBody(challenge, request.digest))
+    throw refusedMpp(
+      'invalid-challenge',
+      'The challenge was made for another request body; verify with the digest that it was made for.',
+    )
+  return parsed.value
+}
+
+function isKnownMethod({ method, intent }: MppChallenge): boolean {
+  return intent === 'charge' && (method === 'evm' || method === 'tempo')
+}
+
+/**
+ * Texts are compared, not the bytes that they mean: the last character of an id has two bits to spare, and a payer
+ * could else show one challenge under four names.
+ */
+async function isGenuine(ctx: Ctx, challenge: MppChallenge): Promise<boolean> {
+  const { all } = await ctx.mppSecrets.macs(ctx.tenant)
+  const binding = challengeBinding(challenge)
+  const given = Buffer.from(challenge.id)
+  return all.some((mac) => {
+    const expected = Buffer.from(mac(binding))
+    return expected.length === given.length && timingSafeEqual(expected, given)
+  })
+}
+
+function isExpired(ctx: Ctx, { expires }: MppChallenge): boolean {
+  return expires === undefined || instantOf(expires) <= ctx.clock.now()
+}
+
+function isForBody({ digest }: MppChallenge, given: string | undefined): boolean {
+  if (digest === undefined || given === undefined) return digest === given
+  return sameDigest(digest, given)
+}

@@ -1,0 +1,89 @@
+import {
+  chargeNonce,
+  type EvmAuthorizationPayload,
+  type Expected,
+  type PaymentPayloadV2,
+  parseEvmPayload,
+  parsePayerSource,
+  requirementsV2,
+  sameAddress,
+} from '@purser/protocol'
+import type { z } from 'zod'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { isProblem } from '../../../platform/errors.ts'
+import { answerOf } from '../answer.ts'
+import { type JudgedCredential, judgePayment } from '../credential.ts'
+import { newPayment } from '../new-payment.ts'
+import { refuseByChain, withAccountAsItIs } from '../on-chain.ts'
+import type { VerifiedPayment } from '../schema.ts'
+import type { NewPayment } from '../store.ts'
+import { refuseStrangeToken } from '../token-domain.ts'
+import type { MppPurchase } from './purchase.ts'
+import { refusedMpp } from './refused.ts'
+
+/**
+ * Verifies an `evm/charge` by EIP-3009 authorization. Its nonce is the challenge's, so that it pays for nothing else; from
+ * there on it is the same authorisation as x402's: the same checks, the same claim, the same settlement.
+ * Source: draft-evm-charge-00, "Authorization payload"; mppx 0.11 `evm/server/Charge`.
+ */
+export async function verifyEvmCharge(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof VerifiedPayment>> {
+  const authorization = authorizationOf(purchase)
+  const payment = await inMppTerms(() => judge(ctx, purchase, authorization))
+  await ctx.recordPayment({ ctx, payment })
+  return answerOf(ctx, payment)
+}
+
+function authorizationOf({ challenge, payload, source, network, rawAmount }: MppPurchase): EvmAuthorizationPayload {
+  const parsed = parseEvmPayload(payload)
+  if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: `/payload${parsed.fault.path}` })
+  const authorization = parsed.value
+  if (authorization.nonce.toLowerCase() !== chargeNonce(challenge.id, challenge.realm))
+    throw refusedMpp('verification-failed', 'The authorization’s nonce is not the one of the challenge.')
+  const named = source === undefined ? undefined : parsePayerSource(source)
+  const isPayer = named?.chainId === network.chainId && sameAddress(named.address, authorization.from)
+  if (source !== undefined && !isPayer)
+    throw refusedMpp('verification-failed', 'The credential’s source is not the account that signed.')
+  if (BigInt(authorization.value) < rawAmount)
+    throw refusedMpp('payment-insufficient', 'The authorization is for less than the challenge asks for.')
+  return authorization
+}
+
+async function judge(ctx: Ctx, purchase: MppPurchase, signed: EvmAuthorizationPayload): Promise<NewPayment> {
+  const { request, wallet, network, token, rawAmount, challenge } = purchase
+  const expected = { network, token, rawAmount, payTo: wallet.address }
+  const found = judgePayment(ctx, asX402(expected, signed), [token], () => expected)
+  await refuseStrangeToken(ctx, network, token)
+  const judged: JudgedCredential = { ...found, verdict: await withAccountAsItIs(ctx, network, found.verdict) }
+  const payment: NewPayment = {
+    ...newPayment(ctx, request, wallet, judged),
+    protocolVersion: null,
+    scheme: 'charge',
+    challengeId: challenge.id,
+  }
+  await refuseByChain(ctx, network, judged, payment)
+  return payment
+}
+
+/** The same authorisation as x402 carries it, with our own requirements as what was accepted. */
+function asX402(
+  expected: Expected,
+  { type: _, signature, ...authorization }: EvmAuthorizationPayload,
+): PaymentPayloadV2 {
+  const unused = { resource: '', description: '', mimeType: '', maxTimeoutSeconds: 0 }
+  return {
+    x402Version: 2,
+    accepted: requirementsV2({ ...expected, ...unused }),
+    payload: { signature, authorization },
+  }
+}
+
+/** The rules are x402's; the words must be MPP's, with x402's reason in the message. */
+async function inMppTerms<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isProblem(error, 'payment-verification-failed')) throw error
+    const { reason, ...members } = error.members
+    throw refusedMpp('verification-failed', `The authorization was refused: ${String(reason)}.`, members)
+  }
+}

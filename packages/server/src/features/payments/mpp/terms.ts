@@ -1,0 +1,48 @@
+import { type Chain, type Network, resolveNetwork, type TokenInfo, tokenBySymbol } from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { ReceivingWallet } from '../../wallets/index.ts'
+import { fail } from '../errors.ts'
+import { isFree, rawAmountOf, refuseBelowMinimum, tokensByAuthorization } from '../price.ts'
+
+/** One way in which MPP can ask for a price. */
+export interface MppTerms {
+  readonly method: 'evm' | 'tempo'
+  readonly chain: Chain
+  readonly network: Network
+  readonly token: TokenInfo
+  /** In the token's smallest unit; 0n asks for a proof of the account alone. */
+  readonly rawAmount: bigint
+}
+
+/** A challenge stays well below the 8 KB that clients and proxies take of headers. */
+const offersMax = 4
+
+/**
+ * The ways to pay this price to this wallet: on Tempo any token of the wallet, elsewhere those with EIP-3009, since an
+ * authorization is the one thing that official clients sign there. Nothing is paid for nothing: a price of zero is
+ * answered with a proof, whose chain is the environment's Tempo wherever the wallet is.
+ */
+export function mppTermsOf(ctx: Ctx, wallet: ReceivingWallet, price: string): readonly MppTerms[] {
+  if (isFree(price)) return [proofTerms(ctx, wallet, price)]
+  const { chain, network } = wallet
+  return chargeableTokens(wallet)
+    .slice(0, offersMax)
+    .map((token) => {
+      const rawAmount = rawAmountOf(price, token)
+      refuseBelowMinimum(ctx, rawAmount, token)
+      return { method: network.settlesEip3009 ? 'evm' : 'tempo', chain, network, token, rawAmount }
+    })
+}
+
+function chargeableTokens(wallet: ReceivingWallet): readonly TokenInfo[] {
+  if (wallet.network.settlesEip3009) return tokensByAuthorization(wallet)
+  return wallet.supportedTokens.flatMap((symbol) => tokenBySymbol(wallet.network, symbol) ?? [])
+}
+
+function proofTerms(ctx: Ctx, wallet: ReceivingWallet, price: string): MppTerms {
+  const network = resolveNetwork('tempo', ctx.tenant.environment)
+  const token = network?.tokens[0]
+  if (network === undefined || token === undefined) throw fail('chain-not-supported')
+  const chain = wallet.network.name === network.name ? wallet.chain : 'tempo'
+  return { method: 'tempo', chain, network, token, rawAmount: rawAmountOf(price, token) }
+}

@@ -1,0 +1,56 @@
+import {
+  composeJws,
+  type JsonObject,
+  jwsSigningInput,
+  networkByName,
+  type Offer,
+  offerPayload,
+  offersExtension,
+  receiptPayload,
+  requirementsV2,
+  utf8,
+} from '@purser/protocol'
+import { unixSeconds } from '../../../platform/clock.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { keyIdOf } from '../../../platform/http/key-set.ts'
+import type { PaymentRow } from '../store.ts'
+
+type Signing = Pick<Ctx, 'serviceSeal' | 'baseUrl'>
+
+/**
+ * The extension that lets a payer prove what was asked: one signed offer for each way to pay. Source: x402 extension
+ * offer-and-receipt, sections 4 and 6.1.
+ */
+export async function signOffers(ctx: Signing, offers: readonly Offer[], validUntil: Date): Promise<JsonObject> {
+  const signed = offers.map((offer) => {
+    const terms = {
+      resourceUrl: offer.resource,
+      requirements: requirementsV2(offer),
+      validUntil: unixSeconds(validUntil),
+    }
+    return sign(ctx, offerPayload(terms))
+  })
+  return offersExtension(await Promise.all(signed))
+}
+
+/**
+ * A receipt that anybody can check, as a JWS: this payer paid for this resource, in this transaction. Null for a payment
+ * without a payer or a resource (stubs, and calls that named none), since there is nothing to attest.
+ */
+export async function signReceipt(ctx: Signing, payment: PaymentRow): Promise<string | null> {
+  const { resource, payer, txHash, settledAt, network } = payment
+  if (resource === null || payer === null || settledAt === null) return null
+  const facts = { resourceUrl: resource, network: caip2Of(network), payer, issuedAt: unixSeconds(settledAt) }
+  return sign(ctx, receiptPayload(txHash === null ? facts : { ...facts, transaction: txHash }))
+}
+
+async function sign({ serviceSeal, baseUrl }: Signing, payload: JsonObject): Promise<string> {
+  const input = jwsSigningInput({ alg: 'EdDSA', kid: keyIdOf(baseUrl, serviceSeal.kid) }, payload)
+  return composeJws(input, await serviceSeal.sign(utf8(input)))
+}
+
+function caip2Of(name: string): string {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error(`a payment is on ${name}, which this build does not know`)
+  return network.caip2
+}

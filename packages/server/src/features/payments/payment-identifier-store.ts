@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql } from '../../platform/db/db.ts'
+
+const FingerprintRow = z.object({ paymentFingerprint: z.string().nullable() })
+
+/** The digest of the payment that the tenant knows under this identifier; undefined when there is none. */
+export async function findFingerprint(
+  db: Queryable,
+  tenant: Tenant,
+  paymentIdentifier: string,
+): Promise<string | undefined> {
+  const row = await db.maybeOne(
+    FingerprintRow,
+    sql`
+    select payment_fingerprint from payments
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and payment_identifier = ${paymentIdentifier}`,
+  )
+  return row === undefined ? undefined : (row.paymentFingerprint ?? '')
+}

@@ -1,0 +1,35 @@
+import { type Network, permit2Proxies, type SupportedKind } from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { isProblem } from '../../../platform/errors.ts'
+
+const deployed = new WeakMap<Ctx['chains'], Set<string>>()
+
+/**
+ * What Permit2 adds to `/supported`: scheme `upto` wherever its proxy has code, with the account that a payer must name. Exact by
+ * Permit2 needs no kind of its own. A network whose node fails is left out this time; a proxy that was seen is not asked for again.
+ */
+export async function permit2Kinds(ctx: Ctx, networks: readonly Network[]): Promise<readonly SupportedKind[]> {
+  const offered = await Promise.all(networks.map((network) => hasUptoProxy(ctx, network)))
+  return networks
+    .filter((_, index) => offered[index])
+    .map(({ caip2 }) => ({
+      x402Version: 2,
+      scheme: 'upto',
+      network: caip2,
+      extra: { facilitatorAddress: ctx.settlerAddress },
+    }))
+}
+
+async function hasUptoProxy(ctx: Ctx, network: Network): Promise<boolean> {
+  const known = deployed.get(ctx.chains) ?? new Set()
+  deployed.set(ctx.chains, known)
+  if (known.has(network.name)) return true
+  try {
+    if ((await ctx.chains.on(network).code(permit2Proxies.upto)) === '0x') return false
+  } catch (error) {
+    if (isProblem(error, 'chain-unavailable')) return false
+    throw error
+  }
+  known.add(network.name)
+  return true
+}

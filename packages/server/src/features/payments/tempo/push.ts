@@ -1,0 +1,74 @@
+import { type Address, decodeTransferWithMemoLog, type Hex, sameAddress } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Log, Receipt } from '../../../chain/port.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { pause } from '../../../platform/work/runner.ts'
+import { answerOf } from '../answer.ts'
+import { fail } from '../errors.ts'
+import { refusedMpp } from '../mpp/refused.ts'
+import type { VerifiedPayment } from '../schema.ts'
+import type { NewPayment } from '../store.ts'
+import { type TempoPurchase, tempoFields, transactionClaim } from './payment.ts'
+import { isUsed } from './store.ts'
+import { type Owed, type Refusal, whyNotTransfer } from './transaction.ts'
+
+/** How long a hash is looked for: another node than the payer's may be a block behind. */
+const lookMsMax = 2_000
+const pollMs = 200
+
+/**
+ * Push: the payer broadcast the transaction and names its hash. Everybody can read a hash, so the transfer must carry a memo that was
+ * made for this very challenge; a plain transfer proves nothing. It is on chain for good before it is recorded.
+ */
+export async function payByHash(
+  ctx: Ctx,
+  purchase: TempoPurchase,
+  hash: Hex,
+): Promise<z.input<typeof VerifiedPayment>> {
+  const { network, challenge, owed } = purchase
+  if (owed.feePayer)
+    throw refusedMpp('verification-failed', 'a challenge that pays the fee takes a transaction, no hash')
+  if (await isUsed(ctx.db, challenge.id, transactionClaim(network, hash))) throw fail('duplicate-payment')
+  const receipt = await finalReceipt(ctx, purchase, hash)
+  if (receipt === undefined)
+    throw refusedMpp('verification-failed', 'no such transaction is on chain yet; show the hash again in a moment')
+  if (receipt.status === 'reverted') throw refusedMpp('verification-failed', 'the transaction reverted')
+  const paid = paidIn(receipt.logs, owed)
+  if ('problem' in paid) throw refusedMpp(paid.problem, paid.message)
+  const now = ctx.clock.now()
+  const payment: NewPayment = {
+    ...tempoFields(ctx, purchase, { hash: receipt.transactionHash, payer: paid.from }),
+    settlement: null,
+    validBefore: null,
+    status: 'settled',
+    settlingAt: null,
+    settledAt: now,
+  }
+  await ctx.recordPayment({ ctx, payment })
+  return answerOf(ctx, payment)
+}
+
+async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
+  const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
+  for (;;) {
+    const { head, receipts } = await ctx.chains.on(network).lookUp([hash])
+    const [receipt] = receipts
+    if (receipt !== undefined && head.number - receipt.blockNumber + 1n >= BigInt(network.confirmationDepth))
+      return receipt
+    if (performance.now() >= until) return undefined
+    await pause(pollMs, new AbortController().signal)
+  }
+}
+
+/** Who paid, by the logs of the challenge's token; otherwise what is wrong with the transfer that comes nearest. */
+function paidIn(logs: readonly Log[], owed: Owed): { readonly from: Address } | Refusal {
+  const transfers = logs
+    .filter((log) => sameAddress(log.address, owed.token))
+    .flatMap((log) => decodeTransferWithMemoLog(log) ?? [])
+    .filter(({ from }) => owed.payer === undefined || sameAddress(from, owed.payer))
+  const judged = transfers.map((transfer) => ({ from: transfer.from, refusal: whyNotTransfer(transfer, owed) }))
+  const good = judged.find(({ refusal }) => refusal === undefined)
+  if (good !== undefined) return { from: good.from }
+  const message = "the transaction makes no transfer of the challenge's token with a memo"
+  return judged[0]?.refusal ?? { problem: 'verification-failed', message }
+}

@@ -1,0 +1,95 @@
+import {
+  type Address,
+  decodeTip20Transfer,
+  isMemoBound,
+  type MppProblem,
+  sameAddress,
+  uint256Max,
+} from '@purser/protocol'
+import type { TempoTransaction } from '../../../chain/port.ts'
+
+/** What a transaction has to pay, and for which challenge. */
+export interface Owed {
+  readonly chainId: number
+  readonly token: Address
+  readonly recipient: Address
+  /** In the token's smallest unit. */
+  readonly amount: bigint
+  readonly realm: string
+  readonly challengeId: string
+  /** The account that the credential says it is of, when it says so. */
+  readonly payer: Address | undefined
+  /** Whether the challenge promised to pay the fee. */
+  readonly feePayer: boolean
+}
+
+export interface Refusal {
+  readonly problem: MppProblem
+  readonly message: string
+}
+
+/** A node wants this much time before a transaction ends. */
+const leadSecondsMin = 3n
+/** TIP-1009 allows 30 seconds of the chain's own time; clocks differ. */
+const expiringSecondsMax = 60n
+/** How long the outcome of any other transaction may stay open. */
+const validSecondsMax = 900n
+/** The most gas that a sponsored transaction may ask for; a first transfer to a new account takes about 310,000. */
+export const sponsoredGasMax = 1_000_000n
+/** The most that a sponsored transaction may offer for gas, in attodollars: with the gas above, 0.10 USD. */
+export const sponsoredMaxFeePerGasMax = 100_000_000_000n
+
+/**
+ * Why a transaction is not the payment that was asked for, as far as it can be said without the chain; undefined when it is. It must be one
+ * call and no more, `transferWithMemo` on the challenge's token with exactly the amount and a memo made for this challenge: the
+ * memo is what keeps a transfer from paying for two things.
+ * Source: draft-tempo-charge-00, "Transaction verification"; mppx 0.11 tempo/server/Charge.
+ */
+export function whyNotTaken(transaction: TempoTransaction, owed: Owed, nowSeconds: bigint): Refusal | undefined {
+  return whyNotPaying(transaction, owed) ?? whyNotInTime(transaction, nowSeconds) ?? whyNotAffordable(transaction, owed)
+}
+
+function whyNotPaying({ chainId, calls, sender }: TempoTransaction, owed: Owed): Refusal | undefined {
+  if (chainId !== owed.chainId) return failed('the transaction is for another chain')
+  if (owed.payer !== undefined && !sameAddress(sender, owed.payer)) return failed('the sender is not the source')
+  const [call, more] = calls
+  if (call === undefined || more !== undefined) return failed('the transaction must make exactly one call')
+  if (call.to === undefined || !sameAddress(call.to, owed.token) || call.value !== 0n)
+    return failed("the call must go to the challenge's token, without value")
+  const transfer = decodeTip20Transfer(call.data)
+  if (transfer === undefined) return failed('the call must be a transferWithMemo')
+  return whyNotTransfer({ ...transfer, memo: transfer.memo }, owed)
+}
+
+/** Why one transfer is not the one that was asked for. */
+export function whyNotTransfer(
+  transfer: { readonly to: Address; readonly amount: bigint; readonly memo: `0x${string}` | undefined },
+  owed: Pick<Owed, 'recipient' | 'amount' | 'realm' | 'challengeId'>,
+): Refusal | undefined {
+  if (transfer.memo === undefined || !isMemoBound(transfer.memo, owed))
+    return failed('the memo is not bound to this challenge')
+  if (!sameAddress(transfer.to, owed.recipient)) return failed('the money goes to another account')
+  if (transfer.amount < owed.amount) return { problem: 'payment-insufficient', message: 'the amount is too low' }
+  return transfer.amount === owed.amount ? undefined : failed('the amount is not the one that was asked for')
+}
+
+function whyNotInTime({ validBefore, validAfter, nonceKey }: TempoTransaction, now: bigint): Refusal | undefined {
+  if (validBefore === undefined) return failed('the transaction must end some time: it has no validBefore')
+  if (validBefore <= now + leadSecondsMin) return failed('the transaction has expired, or is about to')
+  if (validBefore > now + (nonceKey === uint256Max ? expiringSecondsMax : validSecondsMax))
+    return failed('the transaction is valid for too long')
+  return validAfter !== undefined && validAfter >= now ? failed('the transaction is not valid yet') : undefined
+}
+
+function whyNotAffordable({ feePaidBy, gasLimit, maxFeePerGas }: TempoTransaction, owed: Owed): Refusal | undefined {
+  if (feePaidBy === 'sender') return undefined
+  if (!owed.feePayer) return failed('the challenge does not offer to pay the fee')
+  if (gasLimit > sponsoredGasMax) return failed(`the gas limit is above ${sponsoredGasMax}`)
+  return maxFeePerGas > sponsoredMaxFeePerGasMax
+    ? failed(`maxFeePerGas is above ${sponsoredMaxFeePerGasMax}`)
+    : undefined
+}
+
+function failed(message: string): Refusal {
+  return { problem: 'verification-failed', message }
+}

@@ -1,0 +1,286 @@
+import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sql } from '../../src/platform/db/db.ts'
+import {
+  aPaymentBody,
+  asV1,
+  type Facilitator,
+  type FacilitatorBody,
+  facilitatorOf,
+  type Purchase,
+  soldAt,
+  withRequirements,
+} from '../facilitated.ts'
+import { offerOf, payByEvmCharge } from '../mpp-agent.ts'
+import { aPayer, aWorld, type CredentialChanges, codeOf, type Org, type Payer, type World } from '../world.ts'
+
+let chain: DevChain
+let world: World
+let org: Org
+let payer: Payer
+let wallet: { id: string; address: `0x${string}` }
+let facilitator: Facilitator
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({ chains: [chain] })
+  org = await world.organisation()
+  wallet = await world.wallet(org)
+  payer = await aPayer(chain)
+  facilitator = facilitatorOf(world.base, org.testKey)
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+const used = 'invalid_exact_evm_nonce_already_used'
+
+function pay(changes: Partial<Purchase> = {}): Promise<FacilitatorBody> {
+  return aPaymentBody(world, org, { payer, wallet, ...changes })
+}
+
+test.each([
+  ['2', (body: FacilitatorBody) => body, 'eip155:84532'],
+  ['1', asV1, 'base-sepolia'],
+])('a payment of version %s is verified, settled and logged like any other', async (_, written, network) => {
+  const body = written(await pay())
+  const before = await tokenBalance(chain, 'USDC', wallet.address)
+  expect((await facilitator.verify(body)).body).toEqual({ isValid: true, payer: payer.account.address })
+  const settled = await facilitator.settle(body)
+  expect([settled.status, settled.body]).toEqual([
+    200,
+    { success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/), network, payer: payer.account.address },
+  ])
+  expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
+  const [log] = (await world.call(org.testKey, 'GET', '/payments/logs?limit=1')).list
+  expect(log).toMatchObject({
+    status: 'settled',
+    txHash: settled.body.transaction,
+    walletId: wallet.id,
+    route: 'https://api.example.com/weather',
+    amount: '0.01',
+    payer: payer.account.address,
+  })
+})
+
+test('a signature is found valid once, however many ask at the same time', async () => {
+  const body = await pay()
+  const answers = await Promise.all(Array.from({ length: 200 }, () => facilitator.verify(body)))
+  const valid = answers.filter((answer) => answer.body.isValid === true)
+  expect(valid).toHaveLength(1)
+  expect(
+    new Set(answers.filter((answer) => !valid.includes(answer)).map((answer) => JSON.stringify(answer.body))),
+  ).toEqual(new Set([JSON.stringify({ isValid: false, invalidReason: used, payer: payer.account.address })]))
+})
+
+test('five settlements at once of a verified payment are one transaction and five equal successes, and so is a repeat', async () => {
+  const body = await pay()
+  await facilitator.verify(body)
+  const answers = await Promise.all(Array.from({ length: 5 }, () => facilitator.settle(body)))
+  answers.push(await facilitator.settle(body))
+  expect(new Set(answers.map((answer) => JSON.stringify(answer.body))).size).toBe(1)
+  expect(answers[0]?.body.success).toBe(true)
+})
+
+test('a server that settles before it serves is told of success once, however many copies come at once or later', async () => {
+  const body = withRequirements(await pay(), { extra: { paymentFlow: 'upfront' } })
+  const before = await tokenBalance(chain, 'USDC', wallet.address)
+  const answers = await Promise.all(Array.from({ length: 5 }, () => facilitator.settle(body)))
+  answers.push(await facilitator.settle(body))
+  expect(answers.map((answer) => answer.body.success).filter(Boolean)).toHaveLength(1)
+  for (const { body: told } of answers.filter((answer) => answer.body.success !== true))
+    expect(told).toEqual({
+      success: false,
+      errorReason: used,
+      transaction: '',
+      network: 'eip155:84532',
+      payer: payer.account.address,
+    })
+  expect((await facilitator.verify(body)).body).toMatchObject({ isValid: false, invalidReason: used })
+  expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
+})
+
+test('a payment that bought by being verified does not buy again where the server settles before it serves', async () => {
+  const body = await pay()
+  await facilitator.verify(body)
+  expect((await facilitator.settle(body)).body.success).toBe(true)
+  const upfront = withRequirements(body, { extra: { paymentFlow: 'upfront' } })
+  expect((await facilitator.settle(upfront)).body).toMatchObject({ success: false, errorReason: used, transaction: '' })
+})
+
+test('a success is not told for other signed parts under the same nonce, which anybody can read on the chain', async () => {
+  const body = await pay()
+  await facilitator.verify(body)
+  expect((await facilitator.settle(body)).body.success).toBe(true)
+  const payload = Object(body.paymentPayload.payload)
+  for (const forged of [
+    { ...payload, signature: `0x${'11'.repeat(64)}1b` },
+    { ...payload, authorization: { ...payload.authorization, validBefore: '99999999999' } },
+  ]) {
+    const answer = await facilitator.settle({ ...body, paymentPayload: { ...body.paymentPayload, payload: forged } })
+    expect(answer.body).toMatchObject({ success: false, errorReason: used, transaction: '' })
+  }
+})
+
+test('what is settled is what was verified: another amount or account in the requirements is refused, and nothing moves', async () => {
+  const body = await pay()
+  await facilitator.verify(body)
+  const before = await tokenBalance(chain, 'USDC', wallet.address)
+  for (const change of [{ amount: '9999' }, { amount: '10001' }, { payTo: payer.account.address }]) {
+    const answer = await facilitator.settle(withRequirements(body, change))
+    expect(answer.body).toMatchObject({ success: false, errorReason: 'invalid_payment_requirements', transaction: '' })
+  }
+  expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(before)
+  expect((await facilitator.settle(body)).body.success).toBe(true)
+})
+
+test('another organisation, and the other environment, cannot settle a payment, learn of it, or find it valid again', async () => {
+  const stranger = await world.organisation()
+  const body = await pay()
+  await facilitator.verify(body)
+  for (const key of [stranger.testKey, stranger.liveKey, org.liveKey]) {
+    const strange = facilitatorOf(world.base, key)
+    const isTest = key === stranger.testKey
+    expect((await strange.verify(body)).body).toMatchObject({
+      isValid: false,
+      invalidReason: isTest ? used : 'invalid_network',
+    })
+    expect((await strange.settle(body)).body).toMatchObject({
+      success: false,
+      errorReason: isTest ? used : 'invalid_network',
+      transaction: '',
+    })
+  }
+  expect((await world.call(stranger.testKey, 'GET', '/payments/logs')).list).toEqual([])
+  expect((await facilitator.settle(body)).body.success).toBe(true)
+  expect((await facilitatorOf(world.base, stranger.testKey).settle(body)).body).toMatchObject({
+    success: false,
+    errorReason: used,
+  })
+})
+
+test('one signature shown as x402, as MPP and at the facilitator of two processes at once is one payment', async () => {
+  const { base } = await world.another()
+  const asked = { walletId: wallet.id, resource: soldAt, price: '0.01' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', asked)
+  const asMpp = await payByEvmCharge(payer.account, offerOf(challenge))
+  const {
+    type: _,
+    signature,
+    ...authorization
+  } = JSON.parse(Buffer.from(asMpp.slice('Payment '.length), 'base64url').toString('utf8')).payload
+  const body = await pay()
+  const paymentPayload = { ...body.paymentPayload, payload: { signature, authorization } }
+  const shown = { ...body, paymentPayload }
+  const credential = Buffer.from(JSON.stringify(paymentPayload)).toString('base64')
+
+  const [asOurs, ofMpp, ...facilitated] = await Promise.all([
+    world.call(org.testKey, 'POST', '/payments/verify', { ...asked, protocol: 'x402', credential }),
+    world.call(org.testKey, 'POST', '/payments/verify', { ...asked, protocol: 'mpp', credential: asMpp }),
+    facilitator.verify(shown),
+    facilitatorOf(base, org.testKey).verify(shown),
+  ])
+  const isFacilitated = facilitated.some((answer) => answer.body.isValid === true)
+  const bought = [
+    asOurs?.status === 200,
+    ofMpp?.status === 200,
+    ...facilitated.map((answer) => answer.body.isValid === true),
+  ]
+  expect(bought.filter(Boolean)).toHaveLength(1)
+  expect((await facilitator.settle(shown)).body.success).toBe(isFacilitated)
+})
+
+test('a payment to an account that is no wallet here is taken, and its log names no wallet', async () => {
+  const stranger = await aPayer()
+  const body = await pay({
+    changes: {
+      sign: { to: stranger.account.address },
+      after: ({ accepted }) => Object.assign(accepted, { payTo: stranger.account.address }),
+    },
+  })
+  expect((await facilitator.verify(body)).body.isValid).toBe(true)
+  const [log] = (await world.call(org.testKey, 'GET', '/payments/logs?limit=1')).list
+  expect(log).toMatchObject({ walletId: null, status: 'verified', chain: 'base-sepolia' })
+})
+
+test('a wallet is known by its address, however its letters are written', async () => {
+  const after: CredentialChanges['after'] = ({ accepted, payload }) => {
+    accepted.payTo = wallet.address.toLowerCase()
+    payload.authorization.to = wallet.address.toLowerCase()
+  }
+  const body = await pay({ changes: { after } })
+  expect((await facilitator.verify(body)).body.isValid).toBe(true)
+  expect((await facilitator.settle(body)).body.success).toBe(true)
+  const [log] = (await world.call(org.testKey, 'GET', '/payments/logs?limit=1')).list
+  expect(log).toMatchObject({ walletId: wallet.id, status: 'settled' })
+})
+
+test('a payment below the minimum, and one to a flagged wallet, is refused in words and not recorded', async () => {
+  const cheap = await pay({
+    changes: { sign: { value: '999' }, after: ({ accepted }) => Object.assign(accepted, { amount: '999' }) },
+  })
+  const flagged = await world.wallet(org)
+  const toFlagged = await pay({ wallet: flagged })
+  await world.database.db.run(sql`update byo_wallets set aml_status = 'flagged' where id = ${flagged.id}`)
+  for (const body of [cheap, toFlagged]) {
+    expect((await facilitator.verify(body)).body).toEqual({
+      isValid: false,
+      invalidReason: 'invalid_payment_requirements',
+      invalidMessage: expect.any(String),
+      payer: payer.account.address,
+    })
+    expect((await facilitator.settle(body)).body).toMatchObject({
+      success: false,
+      errorReason: 'invalid_payment_requirements',
+    })
+  }
+})
+
+test('a month that is full is 429 and not a bad payment', async () => {
+  const small = await world.organisation('hobby')
+  const body = await pay()
+  const month = world.server.deps.clock.now().toISOString().slice(0, 7)
+  await world.database.db.run(sql`
+    insert into usage_counters (organisation_id, environment, kind, period, used) values (${small.id}, 'test', 'payments', ${month}, 1000000)
+    on conflict (organisation_id, environment, kind, period) do update set used = excluded.used`)
+  const answer = await facilitatorOf(world.base, small.testKey).verify(body)
+  expect([answer.status, codeOf(answer)]).toEqual([429, 'payment-limit-reached'])
+  expect((await facilitator.verify(body)).body.isValid).toBe(true)
+})
+
+test('what is no payment is a negative answer, never a server fault', async () => {
+  const good = await pay()
+  const cases = [
+    [{ ...good, paymentPayload: {} }, 'invalid_x402_version'],
+    [{ ...good, x402Version: 1 }, 'invalid_x402_version'],
+    [{ ...good, paymentPayload: { x402Version: 2 } }, 'invalid_payload'],
+    [{ ...good, paymentRequirements: {} }, 'invalid_payment_requirements'],
+    [withRequirements(good, { network: 'eip155:1' }), 'invalid_payment_requirements'],
+    [withRequirements(good, { network: 'eip155:999' }), 'invalid_network'],
+    [withRequirements(good, { network: 'solana:x' }), 'invalid_network'],
+    [withRequirements(good, { scheme: 'batch-settlement' }), 'invalid_exact_evm_scheme'],
+  ] as const
+  for (const [body, reason] of cases) {
+    const verified = await facilitator.verify(body)
+    expect([verified.status, verified.body]).toMatchObject([200, { isValid: false, invalidReason: reason }])
+    const settled = await facilitator.settle(body)
+    expect([settled.status, settled.body]).toMatchObject([
+      200,
+      { success: false, errorReason: reason, transaction: '' },
+    ])
+  }
+})
+
+test('a repeat with the same Idempotency-Key is told the same, also that a signature was valid', async () => {
+  const body = await pay()
+  const first = await facilitator.verify(body, { 'idempotency-key': 'verify-once' })
+  const again = await facilitator.verify(body, { 'idempotency-key': 'verify-once' })
+  expect([first.body.isValid, again.body, again.headers.get('idempotency-replayed')]).toEqual([
+    true,
+    first.body,
+    'true',
+  ])
+  const settled = await facilitator.settle(body, { 'idempotency-key': 'settle-once' })
+  expect((await facilitator.settle(body, { 'idempotency-key': 'settle-once' })).body).toEqual(settled.body)
+})

@@ -1,0 +1,259 @@
+import {
+  type DevChain,
+  type FaultMode,
+  type FaultProxy,
+  fundToken,
+  startChain,
+  startFaultProxy,
+  tokenBalance,
+} from '@purser/devnet'
+import type { MppChallenge } from '@purser/protocol'
+import type { Address } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { aTempoPayer, aTempoWallet, fundSponsor, nodeCall, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
+import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
+
+let chain: DevChain
+let node: FaultProxy
+let world: World
+let org: Org
+let payer: TempoPayer
+let wallet: { id: string; address: Address }
+
+const resource = 'https://api.example.com/weather'
+const price = 10_000n
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'tempo-moderato' })
+  node = await startFaultProxy(chain.rpcUrl)
+  const config = { rpcTimeoutMs: 1_000, settleWaitMs: 300 }
+  world = await aWorld({ chains: [chain], rpcUrls: { 'tempo-moderato': [node.url] }, config })
+  org = await world.organisation()
+  wallet = await aTempoWallet(world, org)
+  payer = await aTempoPayer(chain)
+})
+afterAll(async () => {
+  await world?.stop()
+  await node?.stop()
+  await chain?.stop()
+})
+
+async function challenge(at = world): Promise<MppChallenge> {
+  const asked = { walletId: wallet.id, resource, price: '0.01' }
+  return offerOf(await at.call(org.testKey, 'POST', '/payments/challenge', asked))
+}
+
+function verify(credential: string, base = world.base, headers: Record<string, string> = {}): Promise<Answer> {
+  const body = { protocol: 'mpp', credential, price: '0.01', walletId: wallet.id, resource }
+  return request(base, { key: org.testKey, method: 'POST', path: '/payments/verify', body, headers })
+}
+
+function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answer> {
+  return world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
+}
+
+async function statusOf({ body }: Answer): Promise<unknown> {
+  return (await world.call(org.testKey, 'GET', `/payments/${String(body.paymentId)}`)).body.status
+}
+
+const becomes = (answer: Answer, status: string) =>
+  expect.poll(() => statusOf(answer), { timeout: 20_000, interval: 100 }).toBe(status)
+
+async function newestEvents(most: number): Promise<string[]> {
+  const rows = await world.database.db.many(
+    z.object({ type: z.string() }),
+    sql`select type from events order by id desc limit ${most}`,
+  )
+  return rows.map(({ type }) => type).reverse()
+}
+
+async function countPayments(): Promise<bigint> {
+  const row = z.object({ count: z.bigint() })
+  return (await world.database.db.one(row, sql`select count(*) as count from payments`)).count
+}
+
+const received = () => tokenBalance(chain, 'pathUSD', wallet.address)
+
+const modes: readonly FaultMode[] = [
+  { kind: 'hang' },
+  { kind: 'drop' },
+  { kind: 'lose-answer' },
+  { kind: 'error500' },
+  { kind: 'garbage' },
+  { kind: 'wrong' },
+  { kind: 'rate-limit' },
+]
+
+test.each(modes)('a node that does $kind makes pulling and pushing 503, and costs no credential', async (mode) => {
+  const [first, second] = [await challenge(), await challenge()]
+  const credentials = [await payer.pull(first), push(second, await payer.broadcast(second), payer)]
+  const before = await countPayments()
+  node.set(mode)
+  try {
+    const answers = await Promise.all(credentials.map((one) => verify(one)))
+    expect(answers.map((answer) => `${answer.status} ${codeOf(answer)}`)).toEqual(
+      Array(2).fill('503 chain-unavailable'),
+    )
+    expect(await countPayments()).toBe(before)
+  } finally {
+    node.set('pass')
+  }
+  expect(countByStatus(await Promise.all(credentials.map((one) => verify(one))))).toEqual({ 200: 2 })
+})
+
+test.each(modes)(
+  'a node that does $kind with the broadcast leaves the outcome open, which then resolves itself, once',
+  async (mode) => {
+    const before = await received()
+    node.set(mode, ['eth_sendRawTransaction'])
+    let answer: Answer
+    try {
+      answer = await verify(await payer.pull(await challenge()))
+      expect(answer.status).toBe(200)
+      if (mode.kind !== 'lose-answer') {
+        expect(answer.body).toMatchObject({ settlementPending: true, settledAt: null })
+        expect((await settle(answer)).status).toBe(202)
+      }
+    } finally {
+      node.set('pass')
+    }
+    await becomes(answer, 'settled')
+    const settled = await settle(answer)
+    expect([settled.status, settled.body.txHash]).toEqual([200, answer.body.txHash])
+    expect((await received()) - before).toBe(price)
+    expect(await newestEvents(2)).toEqual(['payment.received', 'payment.settled'])
+  },
+)
+
+test('a receipt that the node keeps back leaves the outcome open, and is read when it comes', async () => {
+  for (const mode of modes.filter(({ kind }) => ['hang', 'lose-answer', 'error500', 'wrong'].includes(kind))) {
+    const before = await received()
+    node.set(mode, ['eth_getTransactionReceipt'])
+    const answer = await verify(await payer.pull(await challenge())).finally(() => node.set('pass'))
+    expect([mode.kind, answer.status]).toEqual([mode.kind, 200])
+    await becomes(answer, 'settled')
+    expect([mode.kind, (await received()) - before]).toEqual([mode.kind, price])
+  }
+})
+
+test('a process that ends between recording and broadcasting leaves a payment that any other finishes, once', async () => {
+  const before = await received()
+  const lost = await startFaultProxy(chain.rpcUrl)
+  const api = await world.another({ role: 'api', rpcUrls: { 'tempo-moderato': [lost.url] } })
+  lost.set('drop', ['eth_sendRawTransaction'])
+  const answer = await verify(await payer.pull(await challenge()), api.base)
+  expect([answer.status, answer.body.settlementPending]).toEqual([200, true])
+  await lost.stop()
+  await becomes(answer, 'settled')
+  expect((await received()) - before).toBe(price)
+})
+
+test('two followers at once record an outcome once', async () => {
+  const other = await world.another({ role: 'work' })
+  node.set('drop', ['eth_sendRawTransaction'])
+  const answers = await Promise.all(
+    [0, 1, 2, 3, 4].map(async () => verify(await payer.pull(await challenge()))),
+  ).finally(() => node.set('pass'))
+  for (const answer of answers) await becomes(answer, 'settled')
+  for (const { body } of answers) {
+    const rows = await world.database.db.many(
+      z.object({ type: z.string() }),
+      sql`select type from events where payload->>'paymentId' = ${String(body.paymentId)} order by type`,
+    )
+    expect(rows.map(({ type }) => type)).toEqual(['payment.received', 'payment.settled'])
+  }
+  await other.server.stop()
+})
+
+test('of two payments that together are more than the payer has, the one that reverts is refused and failed', async () => {
+  const waiting = await aWorld({ chains: [chain], config: { settleWaitMs: 15_000 } })
+  const shop = await waiting.organisation()
+  const till = await aTempoWallet(waiting, shop)
+  const asked = { walletId: till.id, resource, price: '0.01' }
+  const poor = await aTempoPayer(chain, { funded: false })
+  await fundToken(chain, 'pathUSD', poor.account.address, price + price / 2n)
+  await fundToken(chain, 'AlphaUSD', poor.account.address, 1_000_000n)
+  const alphaUsd = chain.tokens.AlphaUSD ?? '0x'
+  const offers = await Promise.all(
+    [0, 1].map(async () => offerOf(await waiting.call(shop.testKey, 'POST', '/payments/challenge', asked))),
+  )
+  const credentials = await Promise.all(offers.map((offer) => poor.pull(offer, { feeToken: alphaUsd })))
+  await nodeCall(chain, 'evm_setAutomine', [false])
+  await nodeCall(chain, 'evm_setIntervalMining', [0])
+  const verified = Promise.all(
+    credentials.map((credential) =>
+      waiting.call(shop.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...asked }),
+    ),
+  )
+  await expect
+    .poll(async () => Number(z.object({ pending: z.string() }).parse(await nodeCall(chain, 'txpool_status')).pending), {
+      timeout: 10_000,
+    })
+    .toBe(2)
+  await nodeCall(chain, 'evm_mine')
+  await nodeCall(chain, 'evm_setIntervalMining', [1])
+  await nodeCall(chain, 'evm_setAutomine', [true])
+  const answers = await verified
+  expect(countByStatus(answers)).toEqual({ 200: 1, 402: 1 })
+  expect(answers.find(({ status }) => status === 402)?.body.message).toBe('the transaction reverted')
+  expect(await tokenBalance(chain, 'pathUSD', till.address)).toBe(price)
+  const logs = await waiting.call(shop.testKey, 'GET', '/payments/logs')
+  expect(logs.list.map(({ status }) => status).sort()).toEqual(['settled', 'settlement_failed'])
+  await waiting.stop()
+})
+
+test('a transaction that the node accepted and then dropped is failed when the chain is past its end, not before', async () => {
+  const before = await received()
+  const headers = { 'idempotency-key': 'dropped' }
+  const credential = await payer.pull(await challenge())
+  // A node that says yes and does nothing.
+  node.set('wrong', ['eth_sendRawTransaction'])
+  const answer = await verify(credential, world.base, headers)
+  expect([answer.status, answer.body.settlementPending]).toEqual([200, true])
+  expect((await settle(answer)).status).toBe(202)
+  expect(codeOf(await verify(credential))).toBe('duplicate-payment')
+
+  await nodeCall(chain, 'anvil_mine', ['0x8c', '0x1'])
+  await becomes(answer, 'settlement_failed')
+  const failed = await settle(answer)
+  expect([failed.status, codeOf(failed), failed.body.reason]).toEqual([409, 'settlement-failed', 'transaction_expired'])
+  expect(await newestEvents(2)).toEqual(['payment.received', 'payment.settlement_failed'])
+  node.set('pass')
+  expect(await received()).toBe(before)
+  expect((await verify(credential, world.base, headers)).body).toEqual(answer.body)
+})
+
+test('a transaction that a node refuses once it is recorded is 402, is not sent again, and ends when its time is over', async () => {
+  // Two chains of one name: on the second the sponsor has no money, which no check before the broadcast can see.
+  const [rich, bare] = await Promise.all([0, 1].map(() => startChain({ network: 'tempo-moderato' })))
+  if (rich === undefined || bare === undefined) throw new Error('no chains')
+  const promising = await aWorld({ chains: [rich], config: { sponsorTempoFees: true } })
+  await fundSponsor(rich, promising.server.settlerAddress)
+  const shop = await promising.organisation()
+  const till = await aTempoWallet(promising, shop)
+  const asked = { walletId: till.id, resource, price: '0.01' }
+  const offer = offerOf(await promising.call(shop.testKey, 'POST', '/payments/challenge', asked))
+  const proxy = await startFaultProxy(bare.rpcUrl)
+  const other = await promising.another({ rpcUrls: { 'tempo-moderato': [proxy.url] } })
+  const customer = await aTempoPayer(bare)
+  const body = { protocol: 'mpp', credential: await customer.pull(offer, { sponsored: true }), ...asked }
+  const headers = { 'idempotency-key': 'refused' }
+  const ask = () => request(other.base, { key: shop.testKey, method: 'POST', path: '/payments/verify', body, headers })
+  const answer = await ask()
+  expect([answer.status, answer.body.message]).toEqual([402, 'the fee cannot be paid'])
+  expect((await ask()).body.message).toBe('the fee cannot be paid')
+  await promising.server.stop()
+
+  const logs = () => request(other.base, { key: shop.testKey, method: 'GET', path: '/payments/logs' })
+  expect((await logs()).list.map(({ status }) => status)).toEqual(['settling'])
+  await nodeCall(bare, 'anvil_mine', ['0x8c', '0x1'])
+  await expect
+    .poll(async () => (await logs()).list.map(({ status }) => status), { timeout: 20_000 })
+    .toEqual(['settlement_failed'])
+  expect(proxy.methods.filter((method) => method === 'eth_sendRawTransaction')).toHaveLength(1)
+  await other.server.stop()
+  await promising.database.drop()
+  await Promise.all([proxy.stop(), rich.stop(), bare.stop()])
+})

@@ -1,0 +1,281 @@
+import { type DevChain, fundFees, fundToken, sendFromDevAccount, startChain, tokenBalance } from '@purser/devnet'
+import { encodeTransferWithMemo, formatMppCredential, type MppChallenge } from '@purser/protocol'
+import { type Address, createPublicClient, encodeFunctionData, erc20Abi, type Hex, http } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import {
+  aTempoPayer,
+  aTempoWallet,
+  type Changes,
+  memoFor,
+  offerOf,
+  pathUsd,
+  push,
+  type TempoPayer,
+} from '../tempo-payer.ts'
+import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
+
+let chain: DevChain
+let world: World
+let org: Org
+let payer: TempoPayer
+let wallet: { id: string; address: Address }
+let alphaUsd: Address
+
+const resource = 'https://api.example.com/weather'
+const price = 10_000n
+const stranger = privateKeyToAccount(generatePrivateKey()).address
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'tempo-moderato' })
+  alphaUsd = chain.tokens.AlphaUSD ?? '0x'
+  world = await aWorld({ chains: [chain] })
+  org = await world.organisation()
+  wallet = await aTempoWallet(world, org)
+  payer = await aTempoPayer(chain)
+  await fundToken(chain, 'AlphaUSD', payer.account.address, 1_000_000n)
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+async function challenge(): Promise<MppChallenge> {
+  const asked = { walletId: wallet.id, resource, price: '0.01' }
+  return offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', asked))
+}
+
+function verify(credential: string, base = world.base): Promise<Answer> {
+  const body = { protocol: 'mpp', credential, price: '0.01', walletId: wallet.id, resource }
+  return request(base, { key: org.testKey, method: 'POST', path: '/payments/verify', body })
+}
+
+async function refusal(answer: Answer): Promise<string> {
+  return `${answer.status} ${codeOf(answer)}: ${String(answer.body.reason)}: ${String(answer.body.message)}`
+}
+
+const received = () => tokenBalance(chain, 'pathUSD', wallet.address)
+
+async function countPayments(): Promise<bigint> {
+  const row = z.object({ count: z.bigint() })
+  return (await world.database.db.one(row, sql`select count(*) as count from payments`)).count
+}
+
+async function eventsOf({ body }: Answer): Promise<string[]> {
+  const rows = await world.database.db.many(
+    z.object({ type: z.string() }),
+    sql`select type from events where payload->>'paymentId' = ${String(body.paymentId)} order by id`,
+  )
+  return rows.map(({ type }) => type)
+}
+
+test('a signed transaction is broadcast, settled and answered with its hash in one call, and buys once', async () => {
+  const before = await received()
+  const credential = await payer.pull(await challenge())
+  const answer = await verify(credential)
+  expect(answer.status).toBe(200)
+  expect(answer.body).toMatchObject({
+    valid: true,
+    protocol: 'mpp',
+    method: 'tempo',
+    network: 'eip155:42431',
+    amount: '0.01',
+    coin: 'pathUSD',
+    payer: payer.account.address,
+    settlementPending: false,
+  })
+  expect(answer.body.txHash).toMatch(/^0x[0-9a-f]{64}$/)
+  expect((await received()) - before).toBe(price)
+  expect(await eventsOf(answer)).toEqual(['payment.received', 'payment.settled'])
+
+  const { paymentId, settlementToken, txHash } = answer.body
+  const settled = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
+  expect([settled.status, settled.body.txHash]).toEqual([200, txHash])
+  expect(codeOf(await verify(credential))).toBe('duplicate-payment')
+  expect((await received()) - before).toBe(price)
+})
+
+test('a repeat with the same Idempotency-Key gets the first answer', async () => {
+  const body = { protocol: 'mpp', credential: await payer.pull(await challenge()), price: '0.01', walletId: wallet.id }
+  const ask = () =>
+    world.call(org.testKey, 'POST', '/payments/verify', { ...body, resource }, { 'idempotency-key': 'tempo-1' })
+  const first = await ask()
+  expect(first.status).toBe(200)
+  expect((await ask()).body).toEqual(first.body)
+})
+
+test('a transaction that its payer broadcast is taken by its hash, once', async () => {
+  const offer = await challenge()
+  const hash = await payer.broadcast(offer)
+  const answer = await verify(push(offer, hash, payer))
+  expect(answer.status).toBe(200)
+  expect(answer.body).toMatchObject({ txHash: hash, settlementPending: false, payer: payer.account.address })
+  expect(answer.body.settledAt).not.toBeNull()
+  expect(codeOf(await verify(push(offer, hash, payer)))).toBe('duplicate-payment')
+})
+
+test('a plain EIP-1559 transaction with the memo is as good, and without a source the log says who paid', async () => {
+  const offer = await challenge()
+  const account = privateKeyToAccount(generatePrivateKey())
+  await fundFees(chain, account.address)
+  const client = createPublicClient({ transport: http(chain.rpcUrl) })
+  const serializedTransaction = await account.signTransaction({
+    type: 'eip1559',
+    chainId: chain.chainId,
+    nonce: 0,
+    gas: 1_000_000n,
+    maxFeePerGas: 20_000_000_000n,
+    maxPriorityFeePerGas: 0n,
+    to: pathUsd,
+    data: encodeTransferWithMemo(wallet.address, price, memoFor(offer)),
+  })
+  const hash = await client.sendRawTransaction({ serializedTransaction })
+  await client.waitForTransactionReceipt({ hash, pollingInterval: 100 })
+  const answer = await verify(push(offer, hash))
+  expect([answer.status, answer.body.payer]).toEqual([200, account.address])
+})
+
+test('a hash that has bought something buys nothing with another challenge, whichever way it was first shown', async () => {
+  const first = await challenge()
+  const hash = await payer.broadcast(first)
+  expect((await verify(push(first, hash, payer))).status).toBe(200)
+  expect(codeOf(await verify(push(await challenge(), hash, payer)))).toBe('duplicate-payment')
+
+  const pulled = await verify(await payer.pull(await challenge()))
+  const pulledHash = z.templateLiteral(['0x', z.string()]).parse(pulled.body.txHash)
+  expect(codeOf(await verify(push(await challenge(), pulledHash, payer)))).toBe('duplicate-payment')
+})
+
+test("the hash of somebody else's payment buys nothing, and he can still use it", async () => {
+  const his = await challenge()
+  const hash = await payer.broadcast(his)
+  const thief = await aTempoPayer(chain, { funded: false })
+  const mine = await challenge()
+  for (const credential of [push(mine, hash), push(mine, hash, thief), push(mine, hash, payer)])
+    expect((await verify(credential)).status).toBe(402)
+  expect(await refusal(await verify(push(mine, hash)))).toBe(
+    '402 payment-verification-failed: verification-failed: the memo is not bound to this challenge',
+  )
+  expect((await verify(push(his, hash, payer))).status).toBe(200)
+})
+
+const faults: readonly (readonly [string, Changes, string])[] = [
+  ['on another chain', { chainId: 4217 }, 'the transaction is for another chain'],
+  ['of another token', { token: '0x20C0000000000000000000000000000000000001' }, 'the call must go to'],
+  ['of a lower amount', { amount: 9_999n }, 'the amount is too low'],
+  ['of a higher amount', { amount: 10_001n }, 'the amount is not the one'],
+  ['to another account', { to: stranger }, 'the money goes to another account'],
+  ['without a memo', { data: plainTransfer(stranger, price) }, 'the memo is not bound'],
+  ['with another memo', { memo: `0x${'11'.repeat(32)}` }, 'the memo is not bound'],
+  ['that is no transfer', { data: '0x095ea7b3' }, 'the call must be a transferWithMemo'],
+  ['that moves value too', { value: 1n }, 'the call must go to'],
+  ['of two calls', { calls: 2 }, 'exactly one call'],
+  ['that has ended', { validSeconds: -5 }, 'has expired'],
+  ['that is about to end', { validSeconds: 2 }, 'has expired'],
+  ['that lasts too long', { validSeconds: 120 }, 'valid for too long'],
+  ['of an ordinary nonce that lasts too long', { validSeconds: 3_600, nonceKey: 0n }, 'valid for too long'],
+  ['that is not valid yet', { validAfterSeconds: 20 }, 'not valid yet'],
+  ['that wants a sponsor whom nobody offered', { sponsored: true }, 'does not offer to pay the fee'],
+  ['with too little gas', { gas: 20_000n }, 'the gas limit is too low'],
+  ['that the payer cannot pay', { maxFeePerGas: 10n ** 16n }, 'the fee cannot be paid'],
+]
+
+function plainTransfer(to: Address, amount: bigint): Hex {
+  return encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, amount] })
+}
+
+test.each(faults)('a signed transaction %s is refused before it is recorded or sent', async (_name, changes, words) => {
+  const before = [await countPayments(), await received()]
+  const offer = await challenge()
+  const answer = await verify(await payer.pull(offer, changes))
+  expect(await refusal(answer)).toContain('402 payment-verification-failed')
+  expect(answer.body.message).toContain(words)
+  expect([await countPayments(), await received()]).toEqual(before)
+  expect((await verify(await payer.pull(offer))).status).toBe(200)
+})
+
+test('a transaction of another sender than the source, and one that is damaged, are refused', async () => {
+  const offer = await challenge()
+  const signed = await payer.sign(offer)
+  const shown = (signature: string, source?: string) =>
+    formatMppCredential({ challenge: offer, payload: { type: 'transaction', signature }, ...(source && { source }) })
+  expect((await verify(shown(signed, `did:pkh:eip155:42431:${stranger}`))).body.message).toContain('the source')
+  expect((await verify(shown(signed, `did:pkh:eip155:4217:${payer.account.address}`))).status).toBe(402)
+  for (const damaged of [`${signed.slice(0, -4)}ff1b`, '0x76', '0x76c0', `0x02${signed.slice(4)}`])
+    expect(`${damaged.slice(0, 6)} ${(await verify(shown(damaged))).status}`).toBe(`${damaged.slice(0, 6)} 402`)
+  expect((await verify(shown(signed))).status).toBe(200)
+})
+
+const pushed: readonly (readonly [string, (offer: MppChallenge) => Promise<Hex>, string])[] = [
+  ['of another token', (offer) => payer.broadcast(offer, { token: alphaUsd }), "no transfer of the challenge's token"],
+  ['of a lower amount', (offer) => payer.broadcast(offer, { amount: 9_999n }), 'the amount is too low'],
+  ['of a higher amount', (offer) => payer.broadcast(offer, { amount: 10_001n }), 'the amount is not the one'],
+  ['to another account', (offer) => payer.broadcast(offer, { to: stranger }), 'the money goes to another account'],
+  [
+    'that is a plain transfer',
+    (offer) => payer.broadcast(offer, { data: plainTransfer(wallet.address, price) }),
+    "no transfer of the challenge's token with a memo",
+  ],
+  ['that reverted', (offer) => payer.broadcast(offer, { amount: 10n ** 15n }), 'the transaction reverted'],
+  ['of nothing on chain', async () => `0x${'ab'.repeat(32)}`, 'no such transaction is on chain yet'],
+]
+
+test.each(pushed)(
+  'the hash of a transaction %s is refused and nothing is recorded',
+  async (_name, broadcast, words) => {
+    const offer = await challenge()
+    const hash = await broadcast(offer)
+    const before = await countPayments()
+    const answer = await verify(push(offer, hash))
+    expect(await refusal(answer)).toContain('402 payment-verification-failed')
+    expect(answer.body.message).toContain(words)
+    expect(await countPayments()).toBe(before)
+  },
+)
+
+test('who paid must be the source: a dev account’s transfer with the right memo is not another’s payment', async () => {
+  const offer = await challenge()
+  const hash = await sendFromDevAccount(chain, pathUsd, encodeTransferWithMemo(wallet.address, price, memoFor(offer)))
+  expect((await verify(push(offer, hash, payer))).status).toBe(402)
+  expect((await verify(push(offer, hash))).status).toBe(200)
+})
+
+test('the same transaction in another spelling is the same payment', async () => {
+  const offer = await challenge()
+  const signed = await payer.sign(offer)
+  const shown = (signature: string) =>
+    verify(formatMppCredential({ challenge: offer, payload: { type: 'transaction', signature } }))
+  const before = await received()
+  expect((await shown(`${signed}00`)).status).toBe(200)
+  expect(codeOf(await shown(signed))).toBe('duplicate-payment')
+  expect((await received()) - before).toBe(price)
+})
+
+test('twenty copies of one credential at two processes at once are one payment', async () => {
+  const other = await world.another()
+  const before = [await countPayments(), await received()]
+  const credential = await payer.pull(await challenge())
+  const copies = Array.from({ length: 20 }, (_, index) => verify(credential, index % 2 === 0 ? world.base : other.base))
+  expect(countByStatus(await Promise.all(copies))).toEqual({ 200: 1, 409: 19 })
+  expect([await countPayments(), await received()]).toEqual([(before[0] ?? 0n) + 1n, (before[1] ?? 0n) + price])
+})
+
+test('one challenge buys once: of several transactions for it that are shown at once, one is taken and sent', async () => {
+  const before = [await countPayments(), await received()]
+  const offer = await challenge()
+  const credentials = await Promise.all([700_000n, 700_001n, 700_002n].map((gas) => payer.pull(offer, { gas })))
+  expect(countByStatus(await Promise.all(credentials.map((one) => verify(one))))).toEqual({ 200: 1, 409: 2 })
+  expect([await countPayments(), await received()]).toEqual([(before[0] ?? 0n) + 1n, (before[1] ?? 0n) + price])
+})
+
+test('a payer without money is told so, and his credential is good once he has it', async () => {
+  const poor = await aTempoPayer(chain, { funded: false })
+  await fundToken(chain, 'AlphaUSD', poor.account.address, 1_000_000n)
+  const offer = await challenge()
+  const credential = await poor.pull(offer, { feeToken: alphaUsd })
+  expect((await verify(credential)).body.message).toBe('the payer holds too little of the token')
+  await fundToken(chain, 'pathUSD', poor.account.address, price)
+  expect((await verify(credential)).status).toBe(200)
+})

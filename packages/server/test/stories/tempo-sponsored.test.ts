@@ -1,0 +1,150 @@
+import { type DevChain, fundToken, startChain, tokenBalance } from '@purser/devnet'
+import { decodeMppJson, type MppChallenge, parseTempoChargeRequest } from '@purser/protocol'
+import type { Address } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { aTempoPayer, aTempoWallet, fundSponsor, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
+import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
+
+let chain: DevChain
+let world: World
+let settler: Address
+
+const resource = 'https://api.example.com/weather'
+const price = 10_000n
+const gas = 700_000n
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'tempo-moderato' })
+  world = await aWorld({ chains: [chain], config: { sponsorTempoFees: true, settleGasPerDayMax: 2_400_000n } })
+  settler = z.templateLiteral(['0x', z.string()]).parse(world.server.settlerAddress)
+  await fundSponsor(chain, settler)
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+/** An organisation of its own has a day's gas of its own. */
+async function aShop() {
+  const org = await world.organisation()
+  const wallet = await aTempoWallet(world, org)
+  const asked = { walletId: wallet.id, resource, price: '0.01' }
+  return {
+    org,
+    wallet,
+    challenge: async () => offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', asked)),
+    verify: (credential: string): Promise<Answer> =>
+      world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...asked }),
+  }
+}
+
+/** Holds exactly one payment and nothing for fees. */
+async function aPayerWithoutFees(payments = 1n): Promise<TempoPayer> {
+  const payer = await aTempoPayer(chain, { funded: false })
+  await fundToken(chain, 'pathUSD', payer.account.address, price * payments)
+  return payer
+}
+
+function promisesFee(offer: MppChallenge): boolean | undefined {
+  return parseTempoChargeRequest(decodeMppJson(offer.request) ?? {})?.feePayer
+}
+
+async function reserved(org: Org): Promise<bigint> {
+  const row = await world.database.db.maybeOne(
+    z.object({ gasReserved: z.string() }),
+    sql`select gas_reserved::text as gas_reserved from settlement_budgets where organisation_id = ${org.id}`,
+  )
+  return row === undefined ? 0n : BigInt(row.gasReserved)
+}
+
+test('a payer who holds the price and nothing more pays it to the last unit, and the service pays the fee', async () => {
+  const { org, wallet, challenge, verify } = await aShop()
+  const payer = await aPayerWithoutFees()
+  const before = await tokenBalance(chain, 'pathUSD', settler)
+  const offer = await challenge()
+  expect(promisesFee(offer)).toBe(true)
+  const answer = await verify(await payer.pull(offer, { gas }))
+  expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
+  expect(await tokenBalance(chain, 'pathUSD', payer.account.address)).toBe(0n)
+  expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
+  const fee = before - (await tokenBalance(chain, 'pathUSD', settler))
+  expect(fee).toBeGreaterThan(0n)
+  expect(fee).toBeLessThan((gas * 20_000_000_000n) / 10n ** 12n)
+  expect(await reserved(org)).toBe(gas)
+})
+
+test('a payer who pays his own fee although he need not costs the service nothing', async () => {
+  const { org, challenge, verify } = await aShop()
+  const before = await tokenBalance(chain, 'pathUSD', settler)
+  const payer = await aTempoPayer(chain)
+  expect((await verify(await payer.pull(await challenge(), { sponsored: false }))).status).toBe(200)
+  expect(await tokenBalance(chain, 'pathUSD', settler)).toBe(before)
+  expect(await reserved(org)).toBe(0n)
+})
+
+test('the day’s gas of an organisation ends its sponsoring: 429 for a promise made before, and none is made after', async () => {
+  const { org, challenge, verify } = await aShop()
+  const payer = await aPayerWithoutFees(4n)
+  const offers = [await challenge(), await challenge(), await challenge(), await challenge()]
+  const answers: Answer[] = []
+  for (const offer of offers) answers.push(await verify(await payer.pull(offer, { gas })))
+  expect(answers.map((answer) => `${answer.status} ${codeOf(answer)}`)).toEqual([
+    '200 ',
+    '200 ',
+    '200 ',
+    '429 settlement-budget-exceeded',
+  ])
+  expect(await reserved(org)).toBe(gas * 3n)
+  expect(promisesFee(await challenge())).not.toBe(true)
+  expect(promisesFee(await (await aShop()).challenge())).toBe(true)
+})
+
+const greedy = [
+  ['asks for more gas than a payment takes', { gas: 1_000_001n }, 'the gas limit is above'],
+  ['offers more for gas than it is worth', { maxFeePerGas: 100_000_000_001n }, 'maxFeePerGas is above'],
+  ['runs out of gas', { gas: 60_000n }, 'the gas limit is too low'],
+  ['pays more than the payer has', { amount: price * 2n }, 'the amount is not the one'],
+] as const
+
+test.each(greedy)('a sponsored transaction that %s is not signed for', async (_name, changes, words) => {
+  const { org, challenge, verify } = await aShop()
+  const before = await tokenBalance(chain, 'pathUSD', settler)
+  const payer = await aPayerWithoutFees()
+  const answer = await verify(await payer.pull(await challenge(), changes))
+  expect([answer.status, answer.body.reason]).toEqual([402, 'verification-failed'])
+  expect(answer.body.message).toContain(words)
+  expect(await tokenBalance(chain, 'pathUSD', settler)).toBe(before)
+  expect(await reserved(org)).toBe(0n)
+})
+
+test('a sponsored transaction that would fail is not signed for: its payer has no money', async () => {
+  const { org, challenge, verify } = await aShop()
+  const payer = await aTempoPayer(chain, { funded: false })
+  const answer = await verify(await payer.pull(await challenge(), { gas }))
+  expect([answer.status, answer.body.message]).toEqual([402, 'the payer holds too little of the token'])
+  expect(await reserved(org)).toBe(0n)
+})
+
+test('a challenge that pays the fee takes no hash', async () => {
+  const { challenge, verify } = await aShop()
+  const payer = await aTempoPayer(chain)
+  const offer = await challenge()
+  const answer = await verify(push(offer, await payer.broadcast(offer), payer))
+  expect([answer.status, answer.body.reason]).toEqual([402, 'verification-failed'])
+  expect(answer.body.message).toContain('takes a transaction, no hash')
+})
+
+test('without sponsoring, or without money for it, no challenge promises a fee', async () => {
+  const off = await aWorld({ chains: [chain] })
+  const poor = await aWorld({ chains: [chain], config: { sponsorTempoFees: true } })
+  for (const other of [off, poor]) {
+    const org = await other.organisation()
+    const wallet = await aTempoWallet(other, org)
+    const asked = { walletId: wallet.id, resource, price: '0.01' }
+    const offer = offerOf(await other.call(org.testKey, 'POST', '/payments/challenge', asked))
+    expect(promisesFee(offer)).not.toBe(true)
+    await other.stop()
+  }
+})

@@ -1,0 +1,159 @@
+import { type DevChain, fundFees, fundToken } from '@purser/devnet'
+import {
+  attributionMemo,
+  decodeMppJson,
+  encodeTransferWithMemo,
+  formatMppCredential,
+  formatPayerSource,
+  type MppChallenge,
+  parseChallenges,
+  parseTempoChargeRequest,
+} from '@purser/protocol'
+import { type Address, createPublicClient, type Hex, http } from 'viem'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { Transaction } from 'viem/tempo'
+import { z } from 'zod'
+import type { Answer, Org, World } from './world.ts'
+
+export const pathUsd: Address = '0x20C0000000000000000000000000000000000000'
+const expiringNonce = 2n ** 256n - 1n
+
+/** How a transaction differs from the one that the challenge asks for. */
+export interface Changes {
+  readonly chainId?: number
+  readonly token?: Address
+  readonly to?: Address
+  readonly amount?: bigint
+  readonly memo?: Hex
+  /** Whole call data, in place of the transfer. */
+  readonly data?: Hex
+  readonly value?: bigint
+  readonly calls?: number
+  readonly validSeconds?: number
+  readonly validAfterSeconds?: number
+  readonly nonceKey?: bigint
+  readonly gas?: bigint
+  readonly maxFeePerGas?: bigint
+  readonly feeToken?: Address
+  readonly sponsored?: boolean
+}
+
+export interface TempoPayer {
+  readonly account: PrivateKeyAccount
+  /** A signed transaction for the challenge, as a payer hands it in. */
+  sign(challenge: MppChallenge, changes?: Changes): Promise<Hex>
+  /** The value of the Authorization header: pull, with a signed transaction. */
+  pull(challenge: MppChallenge, changes?: Changes): Promise<string>
+  /** Brings the transaction to the chain himself, and answers its hash. */
+  broadcast(challenge: MppChallenge, changes?: Changes): Promise<Hex>
+}
+
+/** A payer of its own with 1,000 pathUSD. */
+export async function aTempoPayer(chain: DevChain, options: { readonly funded?: boolean } = {}): Promise<TempoPayer> {
+  const account = privateKeyToAccount(generatePrivateKey())
+  if (options.funded !== false) await fundFees(chain, account.address)
+  const sign = (challenge: MppChallenge, changes: Changes = {}) => signFor(account, challenge, changes)
+  return {
+    account,
+    sign,
+    async pull(challenge, changes = {}) {
+      const payload = { type: 'transaction', signature: await sign(challenge, changes) }
+      return formatMppCredential({ challenge, payload, source: sourceOf(account) })
+    },
+    async broadcast(challenge, changes = {}) {
+      const serializedTransaction = await sign(challenge, { ...changes, sponsored: false })
+      const client = createPublicClient({ transport: http(chain.rpcUrl) })
+      const hash = await client.sendRawTransaction({ serializedTransaction })
+      await client.waitForTransactionReceipt({ hash, pollingInterval: 100, timeout: 20_000 })
+      return hash
+    },
+  }
+}
+
+/** The value of the Authorization header: push, with a hash. */
+export function push(challenge: MppChallenge, hash: Hex, payer?: Pick<TempoPayer, 'account'>): string {
+  const payload = { type: 'hash', hash }
+  return formatMppCredential({
+    challenge,
+    payload,
+    ...(payer === undefined ? {} : { source: sourceOf(payer.account) }),
+  })
+}
+
+/** The first offer of a challenge answer. */
+export function offerOf(answer: Answer): MppChallenge {
+  const [offer] = parseChallenges(String(answer.body.mpp))
+  if (offer === undefined) throw new Error(`no offer: ${JSON.stringify(answer.body)}`)
+  return offer
+}
+
+/** The memo that ties a transfer to the challenge. */
+export function memoFor(challenge: MppChallenge): Hex {
+  return attributionMemo({ realm: challenge.realm, challengeId: challenge.id })
+}
+
+export function sourceOf(account: Pick<PrivateKeyAccount, 'address'>, chainId = 42_431): string {
+  return formatPayerSource({ chainId, address: account.address })
+}
+
+async function signFor(account: PrivateKeyAccount, challenge: MppChallenge, changes: Changes): Promise<Hex> {
+  const asked = parseTempoChargeRequest(decodeMppJson(challenge.request) ?? {})
+  if (asked === undefined) throw new Error('not a tempo charge')
+  const { to = asked.recipient, amount = BigInt(asked.amount) } = changes
+  const memo = changes.memo ?? memoFor(challenge)
+  const call = {
+    to: changes.token ?? asked.currency,
+    data: changes.data ?? encodeTransferWithMemo(to, amount, memo),
+    ...(changes.value === undefined ? {} : { value: changes.value }),
+  }
+  const now = Math.floor(Date.now() / 1_000)
+  const sponsored = changes.sponsored ?? asked.feePayer === true
+  const transaction = {
+    type: 'tempo',
+    from: account.address,
+    chainId: changes.chainId ?? asked.chainId,
+    calls: Array.from({ length: changes.calls ?? 1 }, () => call),
+    nonceKey: changes.nonceKey ?? expiringNonce,
+    nonce: 0,
+    validBefore: now + (changes.validSeconds ?? 25),
+    ...(changes.validAfterSeconds === undefined ? {} : { validAfter: now + changes.validAfterSeconds }),
+    gas: changes.gas ?? 700_000n,
+    maxFeePerGas: changes.maxFeePerGas ?? 20_000_000_000n,
+    maxPriorityFeePerGas: 0n,
+    ...(sponsored ? { feePayer: true as const } : { feeToken: changes.feeToken ?? pathUsd }),
+  } as const
+  return account.signTransaction(transaction, { serializer: Transaction.serialize })
+}
+
+/** A BYO wallet on Tempo that takes pathUSD. */
+export async function aTempoWallet(
+  world: Pick<World, 'call'>,
+  org: Org,
+  chain = 'tempo-moderato',
+): Promise<{ readonly id: string; readonly address: Address }> {
+  const { address } = privateKeyToAccount(generatePrivateKey())
+  const body = { address, chain, supportedTokens: ['pathUSD'] }
+  const made = await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', body)
+  if (made.status !== 201) throw new Error(`no wallet: ${JSON.stringify(made.body)}`)
+  return { id: String(made.body.id), address }
+}
+
+/** Gives the service's own account what it pays sponsored fees with. */
+export async function fundSponsor(chain: DevChain, settler: string): Promise<void> {
+  if (!/^0x[0-9a-fA-F]{40}$/.test(settler)) throw new Error('not an address')
+  await fundToken(chain, 'pathUSD', `0x${settler.slice(2)}`, 1_000_000_000n)
+}
+
+/** One call to the node itself, past the service. */
+export async function nodeCall(chain: Pick<DevChain, 'rpcUrl'>, method: string, params: readonly unknown[] = []) {
+  const response = await fetch(chain.rpcUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
+  const answer = Answered.parse(await response.json())
+  if (answer.error !== undefined) throw new Error(`${method}: ${JSON.stringify(answer.error)}`)
+  return answer.result
+}
+
+const Answered = z.object({ result: z.unknown().optional(), error: z.unknown().optional() })
