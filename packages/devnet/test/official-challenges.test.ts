@@ -1,7 +1,7 @@
 import { Challenge } from 'mppx'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { aWorld, type World } from '../../server/test/world.ts'
-import { expressShop, fastifyShop, honoShop, nextShop } from './paid-shops.ts'
+import { shops } from './paid-shops.ts'
 
 const callers = 50
 
@@ -14,12 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.stop())
 
-const frameworks = [
-  ['Express', expressShop],
-  ['Fastify', fastifyShop],
-  ['Hono', honoShop],
-  ['Next', nextShop],
-] as const
+const frameworks = Object.entries(shops)
 
 describe.each(frameworks)('behind our %s middleware', (_name, openShop) => {
   test.each([

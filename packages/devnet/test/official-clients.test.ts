@@ -4,7 +4,7 @@ import { type DevChain, startChain } from '../src/chains.ts'
 import { tokenBalance } from '../src/faucet.ts'
 import { type AgentOptions, axiosAgent, fetchAgent, fetchV1Agent } from './official-agents.ts'
 import { logsOf, transferOf, transfersIn } from './official-ledger.ts'
-import { expressShop, fastifyShop, honoShop, nextShop, type PaidShop } from './paid-shops.ts'
+import { type PaidShop, shops } from './paid-shops.ts'
 
 const rawPrice = 10_000n
 
@@ -26,7 +26,6 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-const shops = { Express: expressShop, Fastify: fastifyShop, Hono: honoShop, Next: nextShop }
 const clients = { '@x402/fetch (v2)': fetchAgent, '@x402/axios (v2)': axiosAgent, 'x402-fetch (v1)': fetchV1Agent }
 const networkNames = {
   '@x402/fetch (v2)': 'eip155:84532',
@@ -83,7 +82,7 @@ describe.each(pairsOf(keysOf(shops)))(
 )
 
 describe.each(pairsOf(['Express', 'Fastify']))(
-  'the official $client client at a $framework route where something goes wrong or much happens',
+  'the official $client client behind our $framework middleware, when something goes wrong or much happens',
   (pair) => {
     test('pays for a handler that then fails: it reads the failure, has no receipt, and keeps its money', async () => {
       const { shop, wallet, agent, account } = await stage(pair)

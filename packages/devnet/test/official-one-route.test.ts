@@ -14,7 +14,7 @@ import {
   type PaidIn,
 } from './official-agents.ts'
 import { logsOf, transferOf, transfersIn } from './official-ledger.ts'
-import { expressShop, fastifyShop, honoShop, nextShop, type PaidShop } from './paid-shops.ts'
+import { type expressShop, type PaidShop, shops } from './paid-shops.ts'
 
 const rawPrice = 10_000n
 
@@ -39,12 +39,7 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-const frameworks = [
-  ['Express', expressShop],
-  ['Fastify', fastifyShop],
-  ['Hono', honoShop],
-  ['Next', nextShop],
-] as const
+const frameworks = Object.entries(shops)
 
 const x402Receipt = (network: string) => (txHash: unknown, payer: string) => ({
   success: true,
@@ -117,7 +112,7 @@ describe.each(frameworks)('one route behind our %s middleware, for clients of bo
   })
 })
 
-async function stage(openShop: (typeof frameworks)[number][1]) {
+async function stage(openShop: typeof expressShop) {
   const wallet = await world.wallet(org)
   const shop: PaidShop = await openShop({ apiKey: org.testKey, baseUrl: world.base, walletId: wallet.id })
   cleanUps.push(shop.stop)

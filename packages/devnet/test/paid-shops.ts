@@ -106,6 +106,9 @@ export async function nextShop(till: Till): Promise<PaidShop> {
   return { ...seen, ...(await open(bridge((request) => handler(request, undefined)))) }
 }
 
+/** By the framework behind whose adapter the shop stands. */
+export const shops = { Express: expressShop, Fastify: fastifyShop, Hono: honoShop, Next: nextShop } as const
+
 function bridge(fetch: (request: Request) => Response | Promise<Response>): Server {
   const server = createAdaptorServer({ fetch })
   if (!('closeAllConnections' in server)) throw new Error('not an HTTP/1 server')

@@ -103,6 +103,7 @@ export { proofDigest, proofTypedData } from './mpp/proof.ts'
 export type { MppReceipt } from './mpp/receipt.ts'
 export { formatReceipt, parseReceipt } from './mpp/receipt.ts'
 export { formatPayerSource, parsePayerSource } from './mpp/source.ts'
+export { routePatternOf } from './route-pattern.ts'
 export type { ItemProof, SealedItem, SealFacts, SealKey, SealManifest, SealProof, SealStatement } from './seal.ts'
 export {
   buildManifest,
@@ -191,7 +192,6 @@ export {
 export type { Permit2Payment, Permit2Scheme, WirePermit2Authorization } from './x402/permit2.ts'
 export {
   expectedPermit2Of,
-  isPermit2Payment,
   parsePermit2Payment,
   permit2Address,
   permit2Proxies,

@@ -41,7 +41,20 @@ export function readVerification(body: unknown): Verification | undefined {
   if (typeof settlementPending !== 'boolean' || typeof settlementToken !== 'string') return undefined
   const [txHash, settledAt] = [textOrNull(body.txHash), textOrNull(body.settledAt)]
   const payer = textOrNull(body.payer)
-  return { valid, paymentId, protocol, amount, coin, payer, txHash, settledAt, settlementPending, settlementToken }
+  const money = { amount, coin, payer, txHash, settledAt }
+  return { valid, paymentId, protocol, ...readTerms(body), ...money, settlementPending, settlementToken }
+}
+
+type Terms = Pick<Verification, 'scheme' | 'method' | 'challengeId' | 'network'>
+
+/** What a payment answered; an older Purser does not say it. */
+function readTerms({ scheme, method, challengeId, network }: Record<string, unknown>): Terms {
+  return {
+    scheme: textOrNull(scheme) ?? '',
+    method: method === 'evm' || method === 'tempo' ? method : null,
+    challengeId: textOrNull(challengeId),
+    network: textOrNull(network) ?? '',
+  }
 }
 
 /** A settlement, known or not yet, or undefined when the body says neither. */
@@ -50,7 +63,8 @@ export function readSettlement(body: unknown): Settlement | undefined {
   const txHash = textOrNull(body.txHash)
   if (body.status === 'settling') return { status: 'settling', txHash }
   const settledAt = body.settledAt
-  return typeof settledAt === 'string' ? { status: 'settled', txHash, settledAt } : undefined
+  const receipt = textOrNull(body.receipt)
+  return typeof settledAt === 'string' ? { status: 'settled', txHash, settledAt, receipt } : undefined
 }
 
 function textOrNull(value: unknown): string | null {

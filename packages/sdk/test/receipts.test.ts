@@ -13,6 +13,10 @@ const payment = {
   txHash: null,
   settledAt: null,
   settlementPending: true,
+  scheme: 'charge',
+  method: null,
+  challengeId: null,
+  network: '',
 } as const
 const moved = { txHash, settledAt: '2026-11-21T00:00:02.000Z', pending: false }
 const sent = { protocol: 'mpp', value: mpp('evm') } as const

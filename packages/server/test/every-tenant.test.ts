@@ -27,10 +27,11 @@ afterAll(async () => {
 })
 
 /** Puts resources into the live environment, where no payment can be made without a mainnet. */
-async function makeLive({ byw, pay, key }: Resources): Promise<void> {
+async function makeLive({ byw, pay, key, reg }: Resources): Promise<void> {
   const { db } = world.database
   expect(await db.run(sql`update byo_wallets set environment = 'live' where id = ${byw}`)).toBe(1)
   expect(await db.run(sql`update payments set environment = 'live' where id = ${pay}`)).toBe(1)
+  expect(await db.run(sql`update registry_routes set environment = 'live' where id = ${reg}`)).toBe(1)
   expect(await db.run(sql`update api_keys set environment = 'live' where id = ${key}`)).toBe(1)
   expect(await db.run(sql`update audit_log set environment = 'live' where target in (${byw}, ${key})`)).toBe(2)
 }
@@ -122,7 +123,7 @@ test('after all this the owner still has everything', async () => {
     [org.testKey, testOnes],
     [org.liveKey, liveOnes],
   ] as const) {
-    for (const id of ['payments.get', 'payments.logs.get', 'wallets.byo.get']) {
+    for (const id of ['payments.get', 'payments.logs.get', 'wallets.byo.get', 'registry.routes.get']) {
       expect((await ask(world.base, operationOf(id), key, samplesOf(resources)[id]?.() ?? {})).status).toBe(200)
     }
     const keys = await ask(world.base, operationOf('organisations.apiKeys.list'), key, {})

@@ -9,6 +9,7 @@ export interface Resources {
   readonly acc: string
   readonly org: string
   readonly token: string
+  readonly reg: string
 }
 
 /** A request of an operation: what stands in the path's braces, and the body. */
@@ -33,6 +34,8 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     email: `viewer${++sampleNumber}@example.com`,
     role: 'viewer',
   })
+  await world.call(key, 'POST', '/registry/snapshots', snapshotNumber(++sampleNumber))
+  const [route] = (await world.call(key, 'GET', '/registry/routes?limit=1')).list
   return {
     byw: wallet.id,
     pay: String(verified.body.paymentId),
@@ -41,6 +44,7 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     acc: String(member.body.accountId),
     org: owner.id,
     token: String(verified.body.settlementToken),
+    reg: String(route?.id),
   }
 }
 
@@ -115,6 +119,25 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'billing.usage': () => ({}),
     'billing.plan': () => ({}),
     'billing.rebuildCache': () => ({}),
+    'registry.snapshots.create': () => ({ body: { ...snapshotNumber(++sampleNumber), paymentLogId: ids.plog } }),
+    'registry.routes.list': () => ({}),
+    'registry.routes.get': () => ({ params: { id: ids.reg } }),
+    'registry.routes.update': () => ({ params: { id: ids.reg }, body: { isPublic: true } }),
+  }
+}
+
+/** A snapshot of a route of its own for each number. */
+function snapshotNumber(number: number): Readonly<Record<string, unknown>> {
+  return {
+    host: 'api.example.com',
+    method: 'POST',
+    routePattern: `/cities/city${number}/:day`,
+    headers: [{ name: 'accept-language', type: 'string', required: false, example: 'en' }],
+    queryParams: [{ name: 'units', type: 'string', required: true, example: 'metric' }],
+    bodyParams: [{ name: 'hours', type: 'number', required: true, example: 6 }],
+    bodyContentType: 'application/json',
+    amount: '0.01',
+    protocol: 'x402',
   }
 }
 

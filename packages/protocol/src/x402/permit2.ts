@@ -41,13 +41,6 @@ export type Permit2Payment = {
 
 const signatureTextMax = 2 + 2 * signatureBytesMax
 
-/** Whether a message that nobody has read yet means to pay by Permit2, well formed or not. */
-export function isPermit2Payment(value: unknown): boolean {
-  if (!isObject(value) || value.x402Version !== 2) return false
-  const scheme = isObject(value.accepted) ? value.accepted.scheme : undefined
-  return scheme === 'upto' || (isObject(value.payload) && 'permit2Authorization' in value.payload)
-}
-
 /**
  * Reads a payment by Permit2 of scheme `exact` or `upto`. Unknown members are dropped; never throws.
  * Source: x402 specification v2, `scheme_exact_evm.md` and `scheme_upto_evm.md`; @x402/evm 2.27.0 `types.ts`.

@@ -180,6 +180,80 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/facilitator/verify": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Verify a payment for an x402 server of any make, and record it, once.
+         * @description A bad payment is 200 with isValid false. A signature is found valid once: asking again says that it is used.
+         */
+        readonly post: operations["facilitator.verify"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/facilitator/settle": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Bring a payment to the chain for an x402 server of any make, and wait for the outcome.
+         * @description Asking again joins the same settlement. While the outcome is not known: success false, errorReason settlement_pending.
+         */
+        readonly post: operations["facilitator.settle"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/facilitator/supported": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** What can be paid through the facilitator in the environment of the key. */
+        readonly get: operations["facilitator.supported"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/facilitator/discovery/resources": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List what declared itself by the bazaar extension when it was paid for. */
+        readonly get: operations["facilitator.resources"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/wallet-infra/byo-wallets": {
         readonly parameters: {
             readonly query?: never;
@@ -550,6 +624,8 @@ export interface operations {
             readonly content: {
                 readonly "application/json": {
                     readonly walletId: string;
+                    /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
+                    readonly otherWalletIds?: readonly string[];
                     readonly resource?: string;
                     readonly hostname?: string;
                     /** @example 0.01 */
@@ -565,7 +641,22 @@ export interface operations {
                     readonly acceptX402?: boolean;
                     /** @default true */
                     readonly acceptMPP?: boolean;
+                    /**
+                     * @description Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was asked. They add about 600 bytes each to the header.
+                     * @default false
+                     */
+                    readonly signOffers?: boolean;
+                    /**
+                     * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
+                     * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
+                     */
                     readonly digest?: string;
+                    /**
+                     * @description Header that an MPP client is told to put its credential into; Payment-Authorization where the route’s Authorization is taken.
+                     * @default Authorization
+                     * @enum {string}
+                     */
+                    readonly credentialHeader?: "Authorization" | "Payment-Authorization";
                     readonly ip?: string;
                     readonly count?: number;
                 };
@@ -581,24 +672,24 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": {
-                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). */
+                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 cannot ask for: Tempo, and a price of zero. */
                         readonly x402: string | null;
                         /** @description JSON body of the 402 answer (x402 version 1). */
                         readonly x402V1: {
                             readonly [key: string]: unknown;
                         } | null;
-                        /** @description Value of the WWW-Authenticate header (MPP). */
+                        /** @description Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas. */
                         readonly mpp: string | null;
                         /** Format: date-time */
                         readonly expiresAt: string;
                     } | readonly {
-                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). */
+                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 cannot ask for: Tempo, and a price of zero. */
                         readonly x402: string | null;
                         /** @description JSON body of the 402 answer (x402 version 1). */
                         readonly x402V1: {
                             readonly [key: string]: unknown;
                         } | null;
-                        /** @description Value of the WWW-Authenticate header (MPP). */
+                        /** @description Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas. */
                         readonly mpp: string | null;
                         /** Format: date-time */
                         readonly expiresAt: string;
@@ -723,10 +814,18 @@ export interface operations {
                      */
                     readonly currency?: "USD";
                     readonly walletId: string;
+                    /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
+                    readonly otherWalletIds?: readonly string[];
+                    /** @description The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all. */
                     readonly resource?: string;
                     readonly method?: string;
                     readonly description?: string;
                     readonly network?: string;
+                    /**
+                     * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
+                     * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
+                     */
+                    readonly digest?: string;
                 };
             };
         };
@@ -746,6 +845,17 @@ export interface operations {
                         readonly paymentId: string;
                         /** @enum {string} */
                         readonly protocol: "x402" | "mpp";
+                        /** @description How it is paid: exact (x402), charge (MPP), stub (test mode). */
+                        readonly scheme: string;
+                        /** @description The payment method of MPP; null for x402 and stubs. */
+                        readonly method: ("evm" | "tempo") | null;
+                        /** @description Id of the MPP challenge that was paid. */
+                        readonly challengeId: string | null;
+                        /**
+                         * @description CAIP-2 id of the network.
+                         * @example eip155:8453
+                         */
+                        readonly network: string;
                         readonly amount: string;
                         readonly coin: string;
                         readonly payer: string | null;
@@ -786,7 +896,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency-in-progress`, `duplicate-payment` */
+            /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
             readonly 409: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -892,6 +1002,8 @@ export interface operations {
                         readonly txHash: string | null;
                         /** Format: date-time */
                         readonly settledAt: string;
+                        /** @description A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in which transaction. Null where payer or resource is not known. */
+                        readonly receipt: string | null;
                     };
                 };
             };
@@ -1025,7 +1137,7 @@ export interface operations {
                         readonly network: string;
                         readonly payer: string | null;
                         readonly payTo: string;
-                        readonly walletId: string;
+                        readonly walletId: string | null;
                         readonly resource: string | null;
                         readonly route: string | null;
                         readonly method: string | null;
@@ -1135,7 +1247,7 @@ export interface operations {
                         readonly protocol: "x402" | "mpp";
                         readonly txHash: string | null;
                         readonly payer: string | null;
-                        readonly walletId: string;
+                        readonly walletId: string | null;
                         readonly vaultId: string | null;
                         readonly sessionId: string | null;
                         /** @example key_01h455vb4pex5vsknk084sn02q */
@@ -1296,7 +1408,7 @@ export interface operations {
                         readonly protocol: "x402" | "mpp";
                         readonly txHash: string | null;
                         readonly payer: string | null;
-                        readonly walletId: string;
+                        readonly walletId: string | null;
                         readonly vaultId: string | null;
                         readonly sessionId: string | null;
                         /** @example key_01h455vb4pex5vsknk084sn02q */
@@ -1401,7 +1513,7 @@ export interface operations {
                         readonly protocol: "x402" | "mpp";
                         readonly txHash: string | null;
                         readonly payer: string | null;
-                        readonly walletId: string;
+                        readonly walletId: string | null;
                         readonly vaultId: string | null;
                         readonly sessionId: string | null;
                         /** @example key_01h455vb4pex5vsknk084sn02q */
@@ -1562,7 +1674,7 @@ export interface operations {
                         readonly protocol: "x402" | "mpp";
                         readonly txHash: string | null;
                         readonly payer: string | null;
-                        readonly walletId: string;
+                        readonly walletId: string | null;
                         readonly vaultId: string | null;
                         readonly sessionId: string | null;
                         /** @example key_01h455vb4pex5vsknk084sn02q */
@@ -1586,6 +1698,451 @@ export interface operations {
             };
             /** @description `payment-log-not-found` */
             readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "facilitator.verify": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @example 2 */
+                    readonly x402Version: number;
+                    readonly paymentPayload: {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly paymentRequirements: {
+                        readonly [key: string]: unknown;
+                    };
+                } & {
+                    readonly [key: string]: unknown;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly isValid: boolean;
+                        readonly invalidReason?: string;
+                        readonly invalidMessage?: string;
+                        readonly payer?: string;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "facilitator.settle": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @example 2 */
+                    readonly x402Version: number;
+                    readonly paymentPayload: {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly paymentRequirements: {
+                        readonly [key: string]: unknown;
+                    };
+                } & {
+                    readonly [key: string]: unknown;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly success: boolean;
+                        readonly errorReason?: string;
+                        readonly errorMessage?: string;
+                        readonly payer?: string;
+                        /** @description Transaction hash; empty when there is none. */
+                        readonly transaction: string;
+                        /** @description As the requirements name it: CAIP-2, or the name of version 1. */
+                        readonly network: string;
+                        /** @description What was taken, in the smallest unit, where the scheme may take less. */
+                        readonly amount?: string;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "facilitator.supported": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly kinds: readonly {
+                            readonly x402Version: number;
+                            readonly scheme: string;
+                            readonly network: string;
+                            readonly extra?: {
+                                readonly [key: string]: unknown;
+                            };
+                        }[];
+                        readonly extensions: readonly string[];
+                        readonly signers: {
+                            readonly [key: string]: readonly string[];
+                        };
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "facilitator.resources": {
+        readonly parameters: {
+            readonly query?: {
+                readonly type?: "http" | "mcp";
+                readonly payTo?: string;
+                readonly scheme?: string;
+                readonly network?: string;
+                readonly extensions?: string;
+                readonly limit?: number;
+                readonly offset?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @constant */
+                        readonly x402Version: 2;
+                        readonly items: readonly ({
+                            readonly resource: string;
+                            readonly type: string;
+                            readonly x402Version: number;
+                            readonly accepts: readonly {
+                                readonly [key: string]: unknown;
+                            }[];
+                            /** Format: date-time */
+                            readonly lastUpdated: string;
+                        } & {
+                            readonly [key: string]: unknown;
+                        })[];
+                        readonly pagination: {
+                            readonly limit: number;
+                            readonly offset: number;
+                            readonly total: number;
+                        };
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                     readonly [name: string]: unknown;

@@ -41,10 +41,11 @@ export async function askToPay(sale: Sale, refusal?: Refusal): Promise<OwnAnswer
 
 function requestOf({ till, route, resource, price, digest, ip }: Sale): ChallengeAsked {
   return {
-    walletId: till.walletId,
+    ...till.payee,
     resource,
     price,
     ...(!route.protocols.includes('x402') && { acceptX402: false }),
+    ...(till.signOffers && { signOffers: true }),
     ...(!route.protocols.includes('mpp') && { acceptMPP: false }),
     ...(route.credentialHeader !== 'Authorization' && { credentialHeader: route.credentialHeader }),
     ...(route.description !== undefined && { description: route.description }),

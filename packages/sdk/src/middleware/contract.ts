@@ -4,13 +4,10 @@ import type { ChallengeRequest, Verification, VerifyRequest } from '../payments.
 export type CredentialHeader = 'Authorization' | 'Payment-Authorization'
 
 /** What the middleware asks Purser for; `digest` (RFC 9530) binds the challenge to one request body. */
-export type ChallengeAsked = ChallengeRequest & {
-  readonly digest?: string
-  readonly credentialHeader?: CredentialHeader
-}
+export type ChallengeAsked = ChallengeRequest
 
 /** What the middleware asks Purser to verify; `digest` is of the body that came with the payment. */
-export type VerifyAsked = VerifyRequest & { readonly digest?: string }
+export type VerifyAsked = VerifyRequest
 
 /** What a verification says about the MPP challenge that was paid; null where the answer does not tell. */
 export interface MppFacts {

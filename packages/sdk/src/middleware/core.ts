@@ -95,7 +95,7 @@ function requestOf({ till, route, price, resource, method, digest }: Sale, crede
     credential: credential.value,
     price,
     currency: 'USD',
-    walletId: till.walletId,
+    ...till.payee,
     resource,
     method,
     ...(route.description !== undefined && { description: route.description }),

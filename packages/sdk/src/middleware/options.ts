@@ -51,6 +51,16 @@ export interface WalletOptions extends RouteDefaults, PurserOptions {
   /** Who is paid: a `byw_`, `mwt_` or `cad_` id. */
   readonly walletId: string
   /**
+   * Further wallets of yours, on other networks, that may be paid instead: one 402 offers them all. A wallet on Base with
+   * one on Tempo takes every client there is. At most three.
+   */
+  readonly otherWalletIds?: readonly string[] | undefined
+  /**
+   * Whether the x402 challenge is signed (extension offer-receipt), so that a payer can prove what was asked; about 600
+   * bytes more for each offer. Receipts are signed in any case.
+   */
+  readonly signOffers?: boolean | undefined
+  /**
    * Where payers reach this server, such as `https://api.example.com`. Behind a proxy it must be given; without it the
    * `Host` header, which the caller writes, names the resource.
    */
@@ -79,10 +89,18 @@ export interface PayOptions<R> extends RouteDefaults {
   readonly bindBody?: ((request: R) => Uint8Array | string | Promise<Uint8Array | string>) | undefined
 }
 
+/** The wallets of a till. */
+export interface Payee {
+  readonly walletId: string
+  readonly otherWalletIds?: string[]
+}
+
 /** The client and the defaults that `walletMiddleware` puts on each request. */
 export interface Till {
   readonly purser: Purser
-  readonly walletId: string
+  /** Who is paid, as challenge and verify are told. */
+  readonly payee: Payee
+  readonly signOffers: boolean
   readonly publicUrl: string | undefined
   readonly takeChallenge: TakeChallenge
   readonly replays: Replays
@@ -129,13 +147,19 @@ export function openTill(options: WalletOptions): Till {
   if (options.protocols?.length === 0) throw new TypeError('protocols is empty: nobody could pay.')
   return {
     purser,
-    walletId: options.walletId,
+    payee: payeeOf(options),
+    signOffers: options.signOffers ?? false,
     publicUrl: options.publicUrl === undefined ? undefined : publicBase(options.publicUrl),
     takeChallenge: challengesAhead(purser, options.challengeBatch ?? 1),
     replays: openReplays(options.replayTtlMs ?? 300_000),
     onFault: quietly(options.onFault ?? printFault),
     defaults: options,
   }
+}
+
+function payeeOf({ walletId, otherWalletIds = [] }: WalletOptions): Payee {
+  if (otherWalletIds.length > 3) throw new TypeError('otherWalletIds holds at most three wallets.')
+  return otherWalletIds.length === 0 ? { walletId } : { walletId, otherWalletIds: [...otherWalletIds] }
 }
 
 /** A log that fails must not change what becomes of a payment. */

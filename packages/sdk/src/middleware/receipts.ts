@@ -1,4 +1,4 @@
-import { decodeMppJson, formatReceipt, parseMppCredential } from '@purser/protocol'
+import { decodeMppJson, formatReceipt, offerReceiptKey, parseMppCredential, receiptExtension } from '@purser/protocol'
 import type { VerifiedPayment } from '../payments.ts'
 import { isRecord } from '../problem.ts'
 import type { OwnAnswer } from './answers.ts'
@@ -12,6 +12,8 @@ export interface Moved {
   readonly settledAt: string | null
   /** Broadcast, outcome not known yet. */
   readonly pending: boolean
+  /** Purser's signed receipt (x402 extension offer-receipt), a JWS. */
+  readonly signed?: string | null | undefined
 }
 
 /** The header that proves the payment to the payer, in the words of the protocol that he paid with. */
@@ -21,9 +23,13 @@ export function receiptOf(credential: Credential, payment: VerifiedPayment, move
     : ['Payment-Receipt', mppReceipt(credential, payment, moved)]
 }
 
-function x402Receipt({ network }: X402Credential, payer: string | null, { txHash, pending }: Moved): string {
+function x402Receipt(credential: X402Credential, payer: string | null, { txHash, pending, signed }: Moved): string {
+  const { network, responseHeader } = credential
   const receipt = { success: true, transaction: txHash ?? '', network, ...named(payer) }
-  return encodeHeader(pending ? { ...receipt, extra: { settlement: 'pending' } } : receipt)
+  // Version 1 has no extensions.
+  const isSigned = typeof signed === 'string' && responseHeader === 'PAYMENT-RESPONSE'
+  const extensions = isSigned && { extensions: { [offerReceiptKey]: receiptExtension(signed) } }
+  return encodeHeader({ ...receipt, ...(pending && { extra: { settlement: 'pending' } }), ...extensions })
 }
 
 /**

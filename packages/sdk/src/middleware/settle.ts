@@ -41,8 +41,10 @@ export async function conclude(purchase: Purchase): Promise<Conclusion> {
   const settleAgain = () => till.purser.payments.settle({ paymentId: payment.paymentId, settlementToken })
   try {
     const settlement = await askUntilKnown(settleAgain, route)
-    const settledAt = settlement.status === 'settled' ? settlement.settledAt : null
-    return release(purchase, { txHash: settlement.txHash, settledAt, pending: settlement.status === 'settling' })
+    const { txHash } = settlement
+    if (settlement.status === 'settling') return release(purchase, { txHash, settledAt: null, pending: true })
+    const { settledAt, receipt: signed } = settlement
+    return release(purchase, { txHash, settledAt, signed, pending: false })
   } catch (error) {
     if (isFinal(error)) return withhold(await purchase.unsettled(reasonOf(error, purchase.credential)))
     till.onFault({ stage: 'settle', error, payment, settleAgain })

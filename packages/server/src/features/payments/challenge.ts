@@ -1,21 +1,30 @@
-import { encodePaymentRequired, type Offer, paymentRequiredV1, paymentRequiredV2 } from '@purser/protocol'
+import {
+  encodePaymentRequired,
+  type JsonObject,
+  type Offer,
+  offerReceiptKey,
+  paymentRequiredV1,
+  paymentRequiredV2,
+} from '@purser/protocol'
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { getPayableWallet, type ReceivingWallet } from '../wallets/index.ts'
+import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail, failBody } from './errors.ts'
 import { createMppMint } from './mpp/challenges.ts'
+import { signOffers } from './offers/sign.ts'
 import { paymentIdentifierExtension } from './payment-identifier.ts'
 import { isFree, rawPrice, refuseBelowMinimum, tokensByAuthorization } from './price.ts'
 import type { Challenge, ChallengeRequest } from './schema.ts'
+import { walletsOf } from './which-wallet.ts'
 
 /** How long a payer may take, in seconds; it bounds the authorisation that a client signs. */
 export const challengeSeconds = 300
 
 /**
- * The challenge for one paid route, in each protocol that is asked for and can pay the wallet, from one clock reading and
- * one price. x402 has no identifier in its challenge: what makes two payments differ is the nonce that each payer draws. MPP's
+ * The challenge for one paid route, in each protocol that is asked for and can pay one of the wallets, from one clock
+ * reading and one price. x402 has no identifier in its challenge: what makes two payments differ is the nonce that each payer draws. MPP's
  * has, so each is minted by itself, however many are asked for at once.
  */
 export async function challenge(
@@ -23,10 +32,10 @@ export async function challenge(
   request: ChallengeRequest,
 ): Promise<z.input<typeof Challenge> | z.input<typeof Challenge>[]> {
   admitCaller(ctx, request)
-  const wallet = await getPayableWallet(ctx, request.walletId)
+  const wallets = await walletsOf(ctx, request)
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
-  const x402 = x402Challenges(ctx, request, wallet)
-  const mint = request.acceptMPP ? await createMppMint(ctx, request, wallet, expiresAt) : undefined
+  const x402 = await x402Challenges(ctx, request, wallets, expiresAt)
+  const mint = request.acceptMPP ? await createMppMint(ctx, request, wallets, expiresAt) : undefined
   if (x402 === undefined && mint === undefined) throw refusalOf(request)
   const one = (): z.input<typeof Challenge> => ({
     x402: x402?.v2 ?? null,
@@ -42,26 +51,38 @@ interface X402Challenges {
   readonly v1: Record<string, unknown> | undefined
 }
 
-/** Both versions' challenge; undefined where x402 is not wanted, has no token of the wallet to ask for, or nothing to ask. */
-function x402Challenges(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet): X402Challenges | undefined {
-  const tokens = request.acceptX402 && !isFree(request.price) ? tokensByAuthorization(wallet) : []
-  if (tokens.length === 0) return undefined
-  const url = request.resource ?? `https://${request.hostname}/`
-  const shown = { description: request.description ?? '', mimeType: request.mimeType ?? 'application/json' }
-  const offers = tokens.map((token): Offer => {
-    const rawAmount = rawPrice(request.price, token)
-    refuseBelowMinimum(ctx, rawAmount, token)
-    const { network, address } = wallet
-    return { network, token, rawAmount, payTo: address, resource: url, ...shown, maxTimeoutSeconds: challengeSeconds }
-  })
-  const required = paymentRequiredV2({ offers, resource: { url, ...shown } })
+/** Both versions' challenge; undefined where x402 is not wanted, has no token of the wallets to ask for, or nothing to ask. */
+async function x402Challenges(
+  ctx: Ctx,
+  request: ChallengeRequest,
+  wallets: readonly ReceivingWallet[],
+  expiresAt: Date,
+): Promise<X402Challenges | undefined> {
+  const isWanted = request.acceptX402 && !isFree(request.price)
+  const offers = isWanted ? wallets.flatMap((wallet) => x402Offers(ctx, request, wallet)) : []
+  const [first] = offers
+  if (first === undefined) return undefined
+  const { resource: url, description, mimeType } = first
+  const required = paymentRequiredV2({ offers, resource: { url, description, mimeType } })
+  const signed: JsonObject = request.signOffers ? { [offerReceiptKey]: await signOffers(ctx, offers, expiresAt) } : {}
   const v2 = encodePaymentRequired({
     ...required,
-    extensions: { ...required.extensions, ...paymentIdentifierExtension() },
+    extensions: { ...required.extensions, ...paymentIdentifierExtension(), ...signed },
   })
   // Version 1 has no name for Optimism and Arbitrum: their wallets are paid with version 2 alone.
   const v1 = paymentRequiredV1({ offers, error: 'X-PAYMENT header is required' })
   return { v2, v1: v1 === undefined ? undefined : { ...v1 } }
+}
+
+function x402Offers(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet): Offer[] {
+  const { network, address: payTo } = wallet
+  const resource = request.resource ?? `https://${request.hostname}/`
+  const shown = { description: request.description ?? '', mimeType: request.mimeType ?? 'application/json' }
+  return tokensByAuthorization(wallet).map((token) => {
+    const rawAmount = rawPrice(request.price, token)
+    refuseBelowMinimum(ctx, rawAmount, token)
+    return { network, token, rawAmount, payTo, resource, ...shown, maxTimeoutSeconds: challengeSeconds }
+  })
 }
 
 /** Why nothing can be offered: x402 alone cannot ask for nothing, and no protocol for a token that it cannot move. */

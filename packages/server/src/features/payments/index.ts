@@ -1,5 +1,6 @@
 export { challengeSeconds } from './challenge.ts'
 export { facilitatorOperations } from './facilitator/routes.ts'
+export { paymentLogExists } from './logs.ts'
 export type { SettlementTokens } from './ports.ts'
 export { createRecorder } from './record.ts'
 export { paymentRecount } from './recount.ts'

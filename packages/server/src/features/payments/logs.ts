@@ -1,6 +1,7 @@
 import { formatAmount } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../platform/ctx.ts'
+import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Queryable } from '../../platform/db/db.ts'
 import type { PaymentId, PaymentLogId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
@@ -39,6 +40,11 @@ export async function getPaymentLog(ctx: Ctx, logId: PaymentLogId): Promise<z.in
   const row = await findPaymentByLog(ctx.db, ctx.tenant, logId)
   if (row === undefined) throw fail('payment-log-not-found')
   return asLog(row)
+}
+
+/** Whether the tenant has that log, for rooms that only note which one they mean. */
+export async function paymentLogExists(db: Queryable, tenant: Tenant, logId: PaymentLogId): Promise<boolean> {
+  return (await findPaymentByLog(db, tenant, logId)) !== undefined
 }
 
 /** Totals per route and token of what was paid and is not known to have failed. */

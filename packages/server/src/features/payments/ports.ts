@@ -2,6 +2,7 @@ import type { Address, Keccak, Recover } from '@purser/protocol'
 import type { MppSecrets } from '../../custody/index.ts'
 import type { Admission } from '../../platform/http/limits.ts'
 import type { WalletDirectory } from '../wallets/index.ts'
+import type { PublicRoutes } from './facilitator/discovery.ts'
 import type { Candidate } from './record.ts'
 import type { Settlements } from './settle.ts'
 import type { Sponsorship } from './tempo/sponsor.ts'
@@ -31,6 +32,8 @@ declare module '../../platform/ctx.ts' {
     readonly settlerAddress: Address
     /** Smallest amount that is settled on chain, in millionths of a US dollar. */
     readonly settleMicroUsdMin: bigint
+    /** What organisations have made public of their own accord, for the facilitator's discovery to list as well. */
+    readonly publicRoutes?: PublicRoutes
     readonly admitChallenge: (caller: string) => Admission
   }
 }

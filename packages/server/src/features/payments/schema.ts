@@ -30,9 +30,16 @@ const BodyDigest = z
     example: 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:',
   })
 
+/** Wallets that take the same payment on other networks. */
+const OtherWalletIds = z.array(WalletId).min(1).max(3).meta({
+  description:
+    'Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify.',
+})
+
 export const ChallengeRequest = z
   .strictObject({
     walletId: WalletId,
+    otherWalletIds: OtherWalletIds.optional(),
     resource: Resource.optional(),
     hostname: z
       .string()
@@ -46,6 +53,10 @@ export const ChallengeRequest = z
     intent: z.enum(['charge', 'session']).default('charge'),
     acceptX402: z.boolean().default(true),
     acceptMPP: z.boolean().default(true),
+    signOffers: z.boolean().default(false).meta({
+      description:
+        'Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was asked. They add about 600 bytes each to the header.',
+    }),
     digest: BodyDigest.optional(),
     credentialHeader: z.enum(['Authorization', 'Payment-Authorization']).default('Authorization').meta({
       description:
@@ -85,6 +96,7 @@ export const VerifyRequest = z.strictObject({
   price: Price,
   currency: z.literal('USD').default('USD'),
   walletId: WalletId,
+  otherWalletIds: OtherWalletIds.optional(),
   resource: Resource.optional().meta({
     description:
       'The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all.',
@@ -125,7 +137,14 @@ export const VerifiedPayment = z.strictObject({
 export const SettleRequest = z.strictObject({ paymentId: id('pay'), settlementToken: z.string().min(1).max(256) })
 export type SettleRequest = z.output<typeof SettleRequest>
 
-export const Settlement = z.strictObject({ txHash: z.string().nullable(), settledAt: Instant })
+export const Settlement = z.strictObject({
+  txHash: z.string().nullable(),
+  settledAt: Instant,
+  receipt: z.string().nullable().meta({
+    description:
+      'A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in which transaction. Null where payer or resource is not known.',
+  }),
+})
 export const Settling = z.strictObject({ status: z.literal('settling'), txHash: z.string().nullable() })
 
 export const paymentStatuses = ['verified', 'settling', 'settled', 'settlement_failed', 'voided'] as const

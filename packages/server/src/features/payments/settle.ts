@@ -4,6 +4,7 @@ import type { PaymentId } from '../../platform/ids.ts'
 import { Reply } from '../../platform/operation.ts'
 import { pause } from '../../platform/work/runner.ts'
 import { fail, failBody } from './errors.ts'
+import { signReceipt } from './offers/sign.ts'
 import type { SettleRequest } from './schema.ts'
 import { listOutcomes, markSettling, type Outcome } from './settlement-store.ts'
 import { findPayment, type PaymentRow } from './store.ts'
@@ -63,9 +64,9 @@ export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsy
     await ctx.db.tx((tx) => handle.commit(tx, payment.id))
   }
   if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
-  return settlementReply(
-    isEnded(payment.status) ? payment : await ctx.settlements.outcome(payment.id, respondAsync ? 0 : ctx.settleWaitMs),
-  )
+  if (isEnded(payment.status)) return settlementReply(ctx, payment)
+  const outcome = await ctx.settlements.outcome(payment.id, respondAsync ? 0 : ctx.settleWaitMs)
+  return settlementReply(ctx, { ...payment, ...outcome })
 }
 
 /**
@@ -76,11 +77,13 @@ export async function settlementState(ctx: Ctx, paymentId: string): Promise<Repl
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (payment === undefined) throw failBody('payment-not-found')
   if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
-  return settlementReply(payment)
+  return settlementReply(ctx, payment)
 }
 
-function settlementReply(payment: Pick<PaymentRow, 'status' | 'txHash' | 'settledAt' | 'failureReason'>): Reply {
-  if (payment.status === 'settled') return new Reply(200, { txHash: payment.txHash, settledAt: payment.settledAt })
+async function settlementReply(ctx: Ctx, payment: PaymentRow): Promise<Reply> {
+  const { txHash, settledAt } = payment
+  if (payment.status === 'settled')
+    return new Reply(200, { txHash, settledAt, receipt: await signReceipt(ctx, payment) })
   if (payment.status === 'settlement_failed') throw fail('settlement-failed', { reason: payment.failureReason })
   if (payment.status === 'voided') throw fail('payment-voided', { reason: payment.failureReason })
   return new Reply(202, { status: 'settling', txHash: payment.txHash })

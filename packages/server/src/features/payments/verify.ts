@@ -1,7 +1,7 @@
 import type { PaymentPayload } from '@purser/protocol'
 import type { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
-import { getPayableWallet, type ReceivingWallet } from '../wallets/index.ts'
+import type { ReceivingWallet } from '../wallets/index.ts'
 import { answerOf } from './answer.ts'
 import { isStub, judgeCredential, refused } from './credential.ts'
 import { fail } from './errors.ts'
@@ -13,6 +13,7 @@ import { payableTokens, rawAmountOf, rawPrice, refuseBelowMinimum } from './pric
 import type { VerifiedPayment, VerifyRequest } from './schema.ts'
 import type { NewPayment } from './store.ts'
 import { refuseStrangeToken } from './token-domain.ts'
+import { meantWallet, walletsOf } from './which-wallet.ts'
 
 /**
  * Verifies a credential and records the payment, once. Cheapest refusals first; what the chain says is asked together
@@ -20,7 +21,8 @@ import { refuseStrangeToken } from './token-domain.ts'
  * whatever else is wrong with it by now, since the first use is why.
  */
 export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z.input<typeof VerifiedPayment>> {
-  const wallet = await getPayableWallet(ctx, request.walletId)
+  const wallet = meantWallet(await walletsOf(ctx, request), request)
+  if (wallet === undefined) throw new Error('a request names a wallet')
   if (isStub(request.credential)) return recordStub(ctx, request, wallet)
   if (request.protocol === 'mpp') return verifyMpp(ctx, request, wallet)
   refuseOtherNetwork(request, wallet)

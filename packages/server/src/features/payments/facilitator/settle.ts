@@ -13,7 +13,7 @@ import { refusalOf } from './refusal.ts'
 import type { FacilitatorBody, SettleAnswer } from './schema.ts'
 import type { Claim, Reading } from './scheme.ts'
 import { schemeOf } from './schemes.ts'
-import { findClaimed, findKnownPayment, type KnownPayment, markAnswered } from './store.ts'
+import { findClaimed, getKnownPayment, type KnownPayment, markAnswered } from './store.ts'
 
 /** How long a success is told again to a server that verified first: long enough for every retry, too short to live on old payments. */
 const repeatMsMax = 600_000
@@ -44,8 +44,7 @@ export async function settle(ctx: Ctx, body: FacilitatorBody): Promise<Reply> {
 
 /** The present state of a settlement, for a repeat with the same Idempotency-Key whose first answer was never given. */
 export async function settledBefore(ctx: Ctx, paymentId: string): Promise<Reply> {
-  const payment = await findKnownPayment(ctx.db, ctx.tenant, paymentId)
-  if (payment === undefined) throw fail('payment-not-found')
+  const payment = await getKnownPayment(ctx.db, ctx.tenant, paymentId)
   const { payer } = payment
   const network = networkAs(payment)
   try {
@@ -119,8 +118,8 @@ async function mayTell(ctx: Ctx, payment: KnownPayment, settledAt: Date | null):
 /** What was really taken, said only where it may be less than what was signed. */
 async function amountTaken(ctx: Ctx, payment: KnownPayment): Promise<Pick<Told, 'amount'>> {
   if (payment.scheme !== 'upto') return {}
-  const charged = await findKnownPayment(ctx.db, ctx.tenant, payment.id)
-  return { amount: charged?.rawAmount.toString() }
+  const { rawAmount } = await getKnownPayment(ctx.db, ctx.tenant, payment.id)
+  return { amount: rawAmount.toString() }
 }
 
 function refusedAs(error: unknown, network: string, claim: Claim | undefined): SettleAnswer {

@@ -28,8 +28,8 @@ export function findClaimed(db: Queryable, claimKey: string): Promise<KnownPayme
   return db.maybeOne(KnownPayment, sql`select ${columns} from payments where claim_key = ${claimKey}`)
 }
 
-export function findKnownPayment(db: Queryable, tenant: Tenant, paymentId: string): Promise<KnownPayment | undefined> {
-  return db.maybeOne(
+export function getKnownPayment(db: Queryable, tenant: Tenant, paymentId: string): Promise<KnownPayment> {
+  return db.one(
     KnownPayment,
     sql`
     select ${columns} from payments

@@ -1,11 +1,10 @@
 import type { Ctx } from '../../../platform/ctx.ts'
-import { fail } from '../errors.ts'
 import { admit } from './admit.ts'
 import { refusalOf } from './refusal.ts'
 import type { FacilitatorBody, VerifyAnswer } from './schema.ts'
 import type { Claim } from './scheme.ts'
 import { schemeOf } from './schemes.ts'
-import { findKnownPayment } from './store.ts'
+import { getKnownPayment } from './store.ts'
 
 /**
  * Judges a payment for somebody else's x402 server, and takes it in: the answer `isValid: true` is given once for a signature, so that copies
@@ -28,7 +27,6 @@ export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyAns
 
 /** The answer to a repeat with the same Idempotency-Key, when the payment was recorded and the first answer never given. */
 export async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyAnswer> {
-  const payment = await findKnownPayment(ctx.db, ctx.tenant, paymentId)
-  if (payment === undefined) throw fail('payment-not-found')
-  return { isValid: true, payer: payment.payer ?? undefined }
+  const { payer } = await getKnownPayment(ctx.db, ctx.tenant, paymentId)
+  return { isValid: true, payer: payer ?? undefined }
 }

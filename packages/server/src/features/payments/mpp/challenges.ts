@@ -7,6 +7,7 @@ import {
 } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { ReceivingWallet } from '../../wallets/index.ts'
+import { isFree } from '../price.ts'
 import type { ChallengeRequest } from '../schema.ts'
 import { sponsorsFees } from '../tempo/sponsor.ts'
 import { type Scope, scopeOf } from './scope.ts'
@@ -24,16 +25,16 @@ const descriptionMax = 160
 export async function createMppMint(
   ctx: Ctx,
   request: ChallengeRequest,
-  wallet: ReceivingWallet,
+  wallets: readonly ReceivingWallet[],
   expiresAt: Date,
 ): Promise<(() => string) | undefined> {
-  const terms = mppTermsOf(ctx, wallet, request.price)
+  const terms = allTermsOf(ctx, request, wallets)
   if (terms.length === 0) return undefined
   const [{ current: mac }, feePayer] = await Promise.all([ctx.mppSecrets.macs(ctx.tenant), paysFee(ctx, terms)])
   const scope = scopeOf(request)
   const common = commonParameters(request, scope, expiresAt)
   const drafts = terms.map((one) => {
-    const draft = { ...common, method: one.method, request: encodedRequest(one, wallet, feePayer) }
+    const draft = { ...common, method: one.method, request: encodedRequest(one, feePayer) }
     return { draft, binding: challengeBinding(draft) }
   })
   const mintOne = ({ draft, binding }: (typeof drafts)[number]): string => {
@@ -43,10 +44,23 @@ export async function createMppMint(
   return () => drafts.map(mintOne).join(', ')
 }
 
-/** Whether the service pays the payer's fee on Tempo; all terms of a price are on one network. */
-async function paysFee(ctx: Ctx, [first]: readonly MppTerms[]): Promise<boolean> {
-  if (first === undefined || first.method !== 'tempo' || first.rawAmount === 0n) return false
-  return sponsorsFees(ctx, first.network)
+/** One way to pay, and the wallet that it pays. */
+type WalletTerms = MppTerms & { readonly wallet: ReceivingWallet }
+
+/** The first wallet's own offers first, and so few in all that a challenge stays well below the 8 KB that clients and proxies take of headers. */
+const offersMax = 4
+
+/** Who proves that he owes nothing proves it once, whatever the number of wallets. */
+function allTermsOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): readonly WalletTerms[] {
+  const asked = isFree(request.price) ? wallets.slice(0, 1) : wallets
+  const terms = asked.flatMap((wallet) => mppTermsOf(ctx, wallet, request.price).map((one) => ({ ...one, wallet })))
+  return terms.slice(0, offersMax)
+}
+
+/** Whether the service pays the payer's fee on Tempo; an environment has one Tempo. */
+async function paysFee(ctx: Ctx, terms: readonly MppTerms[]): Promise<boolean> {
+  const onTempo = terms.find(({ method, rawAmount }) => method === 'tempo' && rawAmount > 0n)
+  return onTempo !== undefined && (await sponsorsFees(ctx, onTempo.network))
 }
 
 function commonParameters(request: ChallengeRequest, { realm }: Scope, expiresAt: Date) {
@@ -60,7 +74,7 @@ function commonParameters(request: ChallengeRequest, { realm }: Scope, expiresAt
   }
 }
 
-function encodedRequest({ method, network, token, rawAmount }: MppTerms, wallet: ReceivingWallet, feePayer: boolean) {
+function encodedRequest({ method, network, token, rawAmount, wallet }: WalletTerms, feePayer: boolean) {
   const { chainId } = network
   const asked = { amount: rawAmount.toString(), currency: token.address, recipient: wallet.address, chainId }
   if (method === 'evm') return encodeMppJson(evmChargeRequest({ ...asked, decimals: token.decimals }))

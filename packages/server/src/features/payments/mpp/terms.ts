@@ -14,9 +14,6 @@ export interface MppTerms {
   readonly rawAmount: bigint
 }
 
-/** A challenge stays well below the 8 KB that clients and proxies take of headers. */
-const offersMax = 4
-
 /**
  * The ways to pay this price to this wallet: on Tempo any token of the wallet, elsewhere those with EIP-3009, since an
  * authorization is the one thing that official clients sign there. Nothing is paid for nothing: a price of zero is
@@ -25,13 +22,11 @@ const offersMax = 4
 export function mppTermsOf(ctx: Ctx, wallet: ReceivingWallet, price: string): readonly MppTerms[] {
   if (isFree(price)) return [proofTerms(ctx, wallet, price)]
   const { chain, network } = wallet
-  return chargeableTokens(wallet)
-    .slice(0, offersMax)
-    .map((token) => {
-      const rawAmount = rawAmountOf(price, token)
-      refuseBelowMinimum(ctx, rawAmount, token)
-      return { method: network.settlesEip3009 ? 'evm' : 'tempo', chain, network, token, rawAmount }
-    })
+  return chargeableTokens(wallet).map((token) => {
+    const rawAmount = rawAmountOf(price, token)
+    refuseBelowMinimum(ctx, rawAmount, token)
+    return { method: network.settlesEip3009 ? 'evm' : 'tempo', chain, network, token, rawAmount }
+  })
 }
 
 function chargeableTokens(wallet: ReceivingWallet): readonly TokenInfo[] {

@@ -1,0 +1,41 @@
+import { parseTypeId } from './typeid.ts'
+
+/** Stands for one segment of a path that differs from call to call. */
+const variable = '{id}'
+
+/**
+ * The pattern of a paid route, so that `/users/123`, `/users/456/` and Express's `/users/:id` are one: `{id}` for each segment that is a
+ * parameter of a router (`:name`, `[name]`, `{name}`, `*`) or looks like an identifier (a number, a UUID, hexadecimal of 16 digits or more, a
+ * TypeID, 22 or more characters of base64url that are not words). The query is left out, doubled and closing slashes go, letters keep their
+ * case. Giving it its own answer changes nothing. Takes any text and never throws; the caller bounds its length.
+ */
+export function routePatternOf(path: string): string {
+  const segments = withoutQuery(path).replace(/\{+\//g, '/').split('/')
+  const kept = segments.filter((segment) => segment !== '' && segment !== '.')
+  return `/${kept.map((segment) => (isParameter(segment) || isIdentifier(segment) ? variable : segment)).join('/')}`
+}
+
+/** Express 4 writes an optional parameter as `:name?`: followed by a slash, its question mark begins no query. */
+function withoutQuery(path: string): string {
+  return path.replace(/(:\w{1,64})\?(?=\/)/g, '$1').replace(/[?#].*$/s, '')
+}
+
+function isParameter(segment: string): boolean {
+  const isBracketed = /^\[.*\]$|^\{.*\}$/s.test(segment)
+  return isBracketed || segment.startsWith('*') || (segment.startsWith(':') && segment.length > 1)
+}
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+function isIdentifier(segment: string): boolean {
+  if (/^\d+$/.test(segment) || uuid.test(segment) || /^(?:0x)?[0-9a-f]{16,}$/i.test(segment)) return true
+  if (parseTypeId(segment) !== undefined) return true
+  return /^[A-Za-z0-9_-]{22,}$/.test(segment) && !isWords(segment)
+}
+
+/** Long names of routes are base64url by their letters: `current-weather-conditions`, `getHistoricalForecast`. */
+function isWords(segment: string): boolean {
+  return (
+    /^(?:[a-z]+\d*|\d+)(?:[-_](?:[a-z]+\d*|\d+))*$/.test(segment) || /^[A-Za-z][a-z]*(?:[A-Z][a-z]+)*$/.test(segment)
+  )
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import { openDiskBlobs } from '../../src/files/index.ts'
+import { systemClock } from '../../src/platform/clock.ts'
+import { systemRandom } from '../../src/platform/random.ts'
+
+/** A process of its own around the disk store: `round-trip <directory> <bytes>`, `abandon <directory>` or `hang <directory>`. */
+const [task = '', directory = '', bytes = '0'] = process.argv.slice(2)
+const chunkBytes = 65_536
+const store = await openDiskBlobs({ directory, clock: systemClock, random: systemRandom })
+
+/** As a socket brings it: each chunk in memory of its own, none like the one before. */
+async function* upload(size: number) {
+  for (let sent = 0; sent < size; sent += chunkBytes) {
+    const chunk = Buffer.alloc(Math.min(chunkBytes, size - sent), sent / chunkBytes)
+    chunk.writeUInt32LE((sent / chunkBytes) >>> 0)
+    yield chunk
+  }
+}
+
+async function roundTrip(size: number): Promise<void> {
+  const stored = await store.put(upload(size), { bytesMax: size })
+  const opened = await store.open(stored.key)
+  const hash = createHash('sha256')
+  let read = 0
+  for await (const chunk of opened?.content ?? []) {
+    read += chunk.length
+    hash.update(chunk)
+  }
+  const rssMax = process.resourceUsage().maxRSS * 1024
+  console.log(JSON.stringify({ ...stored, read, readSha256: hash.digest('hex'), rssMax }))
+}
+
+/** Some megabytes arrive, then nothing does, until somebody ends this process. */
+async function* stalled() {
+  yield* upload(4 * 1024 * 1024)
+  console.log('stalled')
+  await new Promise((resolve) => setTimeout(resolve, 60_000))
+}
+
+/** What everybody has let go of is collected, if it can be. */
+async function abandon(): Promise<void> {
+  const { key } = await store.put(upload(1_000_000), { bytesMax: 1_000_000 })
+  for (let times = 0; times < 20; times++) {
+    await store.open(key)
+    const opened = await store.open(key)
+    opened?.content.destroy()
+    await store.open(key, { offset: 0, length: 2_000_000 }).catch(() => undefined)
+    const silent = new Readable({ read() {} })
+    silent.push(Buffer.alloc(100_000))
+    store.put(silent, { bytesMax: 1_000_000 }).catch(() => undefined)
+  }
+  for (let times = 0; times < 20; times++) {
+    globalThis.gc?.()
+    await setImmediate()
+  }
+  console.log(JSON.stringify({ collected: globalThis.gc !== undefined }))
+}
+
+if (task === 'abandon') await abandon()
+else if (task === 'round-trip') await roundTrip(Number(bytes))
+else await store.put(stalled(), { bytesMax: Number.MAX_SAFE_INTEGER })
