@@ -1,5 +1,6 @@
 import { accountOf } from './account.ts'
 import { billingOf } from './billing.ts'
+import { facilitatorOf } from './facilitator.ts'
 import { organisationsOf } from './organisations.ts'
 import { paymentsOf } from './payments.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
@@ -31,6 +32,7 @@ export function createPurser(options: PurserOptions) {
   const send = transport(settingsOf(options))
   return {
     payments: paymentsOf(send),
+    facilitator: facilitatorOf(send),
     organisations: organisationsOf(send),
     account: accountOf(send),
     billing: billingOf(send),

@@ -14,6 +14,13 @@ export {
   UnavailableError,
   ValidationError,
 } from './errors.ts'
+export type {
+  DiscoveredResources,
+  FacilitatorRequest,
+  FacilitatorSettlement,
+  FacilitatorSupport,
+  FacilitatorVerification,
+} from './facilitator.ts'
 export type { operations, paths } from './generated/openapi.ts'
 export type {
   AuditRecord,
