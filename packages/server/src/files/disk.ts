@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto'
+import { close, createReadStream, type Dir, fstat, open as openDescriptor } from 'node:fs'
+import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { type Clock, instantOf } from '../platform/clock.ts'
+import type { Random } from '../platform/random.ts'
+import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
+import { type BlobKey, type BlobStore, type ByteRange, isBlobKey, newBlobKey, type OpenedBlob } from './port.ts'
+
+export interface DiskOptions {
+  /** An absolute path on one filesystem; whoever may read it reads every file. */
+  readonly directory: string
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** Larger chunks read no faster and wait longer for the collector: at 256 KiB a process holds some 40 MB more. */
+const readChunkBytes = 64 * 1024
+const listMax = 500
+const partialPattern = /^(\d{1,15})-blob_[0-9a-f]{32}$/
+
+/**
+ * The blob port on a local disk: `blobs/ab/blob_ab…` holds what is whole, `partial/<unix ms>-blob_…` what is still coming in. A
+ * content moves from one to the other by a rename after its bytes are on the disk. Any number of processes may share the
+ * directory.
+ */
+export async function openDiskBlobs({ directory, clock, random }: DiskOptions): Promise<BlobStore> {
+  const whole = path.join(directory, 'blobs')
+  const partial = path.join(directory, 'partial')
+  for (const made of [whole, partial]) await mkdir(made, { recursive: true, mode: 0o700 })
+  // The handles are held here too: Node ends a process in which one is collected before it was closed.
+  const receiving = new Map<string, FileHandle | undefined>()
+
+  const pathOf = (key: BlobKey): string => {
+    if (!isBlobKey(key)) throw new TypeError('not a blob key')
+    return path.join(whole, key.slice(5, 7), key)
+  }
+
+  return {
+    async put(content, { bytesMax, key = newBlobKey(random) }) {
+      const target = pathOf(key)
+      const name = `${clock.now().getTime()}-${key}`
+      const part = path.join(partial, name)
+      let handle: FileHandle | undefined
+      const openPart = async (): Promise<FileHandle> => {
+        handle ??= await onDisk(open(part, 'wx', 0o600))
+        receiving.set(name, handle)
+        return handle
+      }
+      receiving.set(name, undefined)
+      try {
+        const received = await receive(content, openPart, bytesMax)
+        await onDisk(finish(await openPart(), clock))
+        await onDisk(moveInto(part, target))
+        return { key, ...received }
+      } catch (error) {
+        await handle?.close().catch(() => undefined)
+        // What cannot be removed now is found by `discardPartial`; the first fault is the one to tell.
+        if (handle !== undefined) await rm(part, { force: true }).catch(() => undefined)
+        throw error
+      } finally {
+        receiving.delete(name)
+      }
+    },
+
+    async open(key, range) {
+      const descriptor = await onDisk(ifThere(promisify(openDescriptor)(pathOf(key), 'r')))
+      return descriptor === undefined ? undefined : readFrom(descriptor, range)
+    },
+
+    async delete(key) {
+      await onDisk(rm(pathOf(key), { force: true }))
+    },
+
+    async *list(before) {
+      let keys: BlobKey[] = []
+      for await (const fan of entriesOf(whole)) {
+        for await (const name of entriesOf(path.join(whole, fan))) {
+          if (!isBlobKey(name) || !(await isOlder(pathOf(name), before))) continue
+          keys.push(name)
+          if (keys.length < listMax) continue
+          yield keys
+          keys = []
+        }
+      }
+      if (keys.length > 0) yield keys
+    },
+
+    async discardPartial(before) {
+      let discarded = 0
+      for await (const name of entriesOf(partial)) {
+        const [, started] = partialPattern.exec(name) ?? []
+        if (started === undefined || receiving.has(name) || instantOf(Number(started)) >= before) continue
+        await onDisk(rm(path.join(partial, name), { force: true }))
+        discarded += 1
+      }
+      return discarded
+    },
+  }
+}
+
+/**
+ * Hashes a chunk while the disk takes it, and asks for the next one only after. Reading begins before anything is awaited: a
+ * Node stream that breaks while nobody listens to it ends the process.
+ */
+async function receive(content: AsyncIterable<Uint8Array>, openPart: () => Promise<FileHandle>, bytesMax: number) {
+  const hash = createHash('sha256')
+  let size = 0
+  for await (const chunk of content) {
+    size += chunk.byteLength
+    // Said this way round, a limit that is no number lets nothing through.
+    if (!(size <= bytesMax)) throw new BlobTooLarge(bytesMax)
+    const writing = onDisk(writeAll(await openPart(), chunk))
+    hash.update(chunk)
+    await writing
+  }
+  return { size, sha256: hash.digest('hex') }
+}
+
+async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let written = 0; written < chunk.byteLength; ) {
+    const { bytesWritten } = await handle.write(chunk, written)
+    written += bytesWritten
+  }
+}
+
+/** The age of a content is that of our clock, not of the filesystem's. */
+async function finish(handle: FileHandle, clock: Clock): Promise<void> {
+  await handle.utimes(clock.now(), clock.now())
+  await handle.sync()
+  await handle.close()
+}
+
+async function moveInto(part: string, target: string): Promise<void> {
+  const fan = path.dirname(target)
+  const made = await mkdir(fan, { recursive: true, mode: 0o700 })
+  if (made !== undefined) await syncDirectory(path.dirname(fan))
+  // A key that is taken means that chance repeats itself: better no upload than another's file replaced.
+  if ((await ifThere(stat(target))) !== undefined) throw new Error('a new blob key is taken')
+  await rename(part, target)
+  await syncDirectory(fan)
+}
+
+/** Without it the content may survive a loss of power and its name not. Windows has no such thing. */
+async function syncDirectory(directory: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** By the bare descriptor: a stream that somebody forgot to read then costs a descriptor, and with a handle the process. */
+async function readFrom(descriptor: number, range: ByteRange | undefined): Promise<OpenedBlob> {
+  const { size, offset, length } = await partOf(descriptor, range).catch(async (error: unknown) => {
+    await promisify(close)(descriptor)
+    throw error
+  })
+  if (length > 0) {
+    const part = { start: offset, end: offset + length - 1, highWaterMark: readChunkBytes }
+    return { size, content: createReadStream('', { fd: descriptor, ...part }) }
+  }
+  await onDisk(promisify(close)(descriptor))
+  return { size, content: Readable.from([]) }
+}
+
+async function partOf(
+  descriptor: number,
+  range: ByteRange | undefined,
+): Promise<ByteRange & { readonly size: number }> {
+  const { size } = await onDisk(promisify(fstat)(descriptor))
+  const { offset, length } = range ?? { offset: 0, length: size }
+  if (!isWithin(offset, length, size)) throw new BlobRangeOutside(size)
+  return { size, offset, length }
+}
+
+function isWithin(offset: number, length: number, size: number): boolean {
+  return [offset, length].every((count) => Number.isSafeInteger(count) && count >= 0) && offset + length <= size
+}
+
+async function isOlder(file: string, before: Date): Promise<boolean> {
+  const found = await onDisk(ifThere(stat(file)))
+  return found !== undefined && found.mtime < before
+}
+
+/** The names in a directory, read little by little. */
+async function* entriesOf(directory: string): AsyncIterable<string> {
+  const entries: Dir | undefined = await onDisk(ifThere(opendir(directory)))
+  if (entries === undefined) return
+  for await (const { name } of entries) yield name
+}
+
+async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** What the disk refuses is the caller's problem in words that name no path; a stream that fails is not the disk's. */
+async function onDisk<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    throw fail('file-storage-unavailable', {}, cause)
+  }
+}

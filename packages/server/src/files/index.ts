@@ -1,0 +1,13 @@
+export { type DiskOptions, openDiskBlobs } from './disk.ts'
+export { BlobRangeOutside, BlobTooLarge, fileStorageErrors } from './errors.ts'
+export {
+  type BlobKey,
+  type BlobStore,
+  type ByteRange,
+  isBlobKey,
+  newBlobKey,
+  type OpenedBlob,
+  type StoredBlob,
+} from './port.ts'
+export { openS3Blobs, type S3Settings } from './s3.ts'
+export { type FindKept, type Swept, sweepBlobs } from './sweep.ts'

@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import type { Random } from '../platform/random.ts'
+import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
+import { type BlobKey, type BlobStore, type ByteRange, isBlobKey, newBlobKey, type OpenedBlob } from './port.ts'
+
+/** Where an S3-compatible storage is, and a key pair that may read, write, list and delete in this bucket and nowhere else. */
+export interface S3Settings {
+  readonly endpoint: string
+  readonly bucket: string
+  readonly region: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
+/** Bytes of one part of an upload. S3 takes 10,000 parts, so a content may have 78 GiB. */
+const partBytes = 8 * 2 ** 20
+/** Parts under way at once: each is in memory until the storage has it. */
+const partsAtOnce = 2
+const listMax = 500
+const prefix = 'blobs/'
+
+/**
+ * The blob port on an S3-compatible storage, under `blobs/` in a bucket of its own. A content of more than one part is uploaded in
+ * parts that are seen together or not at all. The age of a content is that of the storage's clock, and begins when its upload did.
+ * A storage that cannot list unfinished uploads needs a lifecycle rule that removes them (`AbortIncompleteMultipartUpload`).
+ */
+export function openS3Blobs(
+  settings: S3Settings,
+  { random }: { readonly random: Random },
+): BlobStore & { close(): void } {
+  const client = clientOf(settings)
+  const at = (key: BlobKey) => ({ Bucket: settings.bucket, Key: nameOf(key) })
+  return {
+    async put(content, { bytesMax, key = newBlobKey(random) }) {
+      const received: Received = { size: 0, hash: createHash('sha256'), fault: undefined }
+      const Body = Readable.from(receive(content, received, bytesMax), { objectMode: false })
+      const upload = new Upload({ client, params: { ...at(key), Body }, partSize: partBytes, queueSize: partsAtOnce })
+      try {
+        await upload.done()
+      } catch (cause) {
+        Body.destroy()
+        // Removing what had come may fail too; `discardPartial` finds it, and the first fault is the one to tell.
+        throw received.fault ?? fail('file-storage-unavailable', {}, cause)
+      }
+      return { key, size: received.size, sha256: received.hash.digest('hex') }
+    },
+    open: (key, range) => openObject(client, at(key), range),
+    async delete(key) {
+      await onStorage(client.send(new DeleteObjectCommand(at(key))))
+    },
+    list: (before) => listOlder(client, settings.bucket, before),
+    discardPartial: (before) => abortOlder(client, settings.bucket, before),
+    close: () => client.destroy(),
+  }
+}
+
+function clientOf({ endpoint, region, accessKeyId, secretAccessKey }: S3Settings): S3Client {
+  return new S3Client({
+    endpoint,
+    region,
+    credentials: { accessKeyId, secretAccessKey },
+    // Storages of other makes know the bucket by the path, and checksums in trailers not at all.
+    forcePathStyle: true,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: 4,
+  })
+}
+
+function nameOf(key: BlobKey): string {
+  if (!isBlobKey(key)) throw new TypeError('not a blob key')
+  return `${prefix}${key}`
+}
+
+interface Received {
+  size: number
+  readonly hash: ReturnType<typeof createHash>
+  /** What the stream itself ended in, as against the storage: the caller gets it as it was. */
+  fault: unknown
+}
+
+async function* receive(content: AsyncIterable<Uint8Array>, received: Received, bytesMax: number) {
+  try {
+    for await (const chunk of content) {
+      received.size += chunk.byteLength
+      // Said this way round, a limit that is no number lets nothing through.
+      if (!(received.size <= bytesMax)) throw new BlobTooLarge(bytesMax)
+      received.hash.update(chunk)
+      yield chunk
+    }
+  } catch (error) {
+    received.fault = error
+    throw error
+  }
+}
+
+type ObjectName = { readonly Bucket: string; readonly Key: string }
+
+async function openObject(
+  client: S3Client,
+  name: ObjectName,
+  range: ByteRange | undefined,
+): Promise<OpenedBlob | undefined> {
+  if (range !== undefined && (range.length === 0 || !isCount(range))) return openNothing(client, name, range)
+  const part = range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` }
+  const found = await ifThere(client.send(new GetObjectCommand({ ...name, ...part })))
+  if (found === 'outside') return openNothing(client, name, range)
+  if (found === undefined) return undefined
+  const { Body, ContentLength = 0, ContentRange } = found
+  if (!(Body instanceof Readable))
+    throw fail('file-storage-unavailable', {}, new Error('an object came without a stream'))
+  const size = range === undefined ? ContentLength : Number(/\/(\d+)$/.exec(ContentRange ?? '')?.[1])
+  if (range === undefined || ContentLength === range.length) return { size, content: Body }
+  Body.destroy()
+  throw new BlobRangeOutside(size)
+}
+
+/** A part that the storage cannot be asked for: an empty one, or one that is not within the content. */
+async function openNothing(
+  client: S3Client,
+  name: ObjectName,
+  range: ByteRange | undefined,
+): Promise<OpenedBlob | undefined> {
+  const found = await ifThere(client.send(new HeadObjectCommand(name)))
+  if (found === undefined || found === 'outside') return undefined
+  const size = found.ContentLength ?? 0
+  const isEmptyPart = range !== undefined && range.length === 0 && isCount(range) && range.offset <= size
+  if (!isEmptyPart) throw new BlobRangeOutside(size)
+  return { size, content: Readable.from([]) }
+}
+
+function isCount({ offset, length }: ByteRange): boolean {
+  return [offset, length].every((count) => Number.isSafeInteger(count) && count >= 0)
+}
+
+async function* listOlder(client: S3Client, bucket: string, before: Date): AsyncIterable<readonly BlobKey[]> {
+  let after: string | undefined
+  do {
+    const asked = {
+      Bucket: bucket,
+      Prefix: prefix,
+      MaxKeys: listMax,
+      ...(after === undefined ? {} : { ContinuationToken: after }),
+    }
+    const page = await onStorage(client.send(new ListObjectsV2Command(asked)))
+    const keys = (page.Contents ?? []).flatMap(({ Key = '', LastModified }) => {
+      const key = Key.slice(prefix.length)
+      return isBlobKey(key) && LastModified !== undefined && LastModified < before ? [key] : []
+    })
+    if (keys.length > 0) yield keys
+    after = page.NextContinuationToken
+  } while (after !== undefined)
+}
+
+async function abortOlder(client: S3Client, bucket: string, before: Date): Promise<number> {
+  let aborted = 0
+  let after: { readonly KeyMarker: string; readonly UploadIdMarker: string } | undefined
+  do {
+    const asked = { Bucket: bucket, Prefix: prefix, MaxUploads: listMax, ...after }
+    const page = await ifListed(client.send(new ListMultipartUploadsCommand(asked)))
+    for (const { Key, UploadId, Initiated } of page?.Uploads ?? []) {
+      if (Initiated === undefined || Initiated >= before) continue
+      await ifThere(client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId })))
+      aborted += 1
+    }
+    const { NextKeyMarker, NextUploadIdMarker } = page ?? {}
+    after =
+      page?.IsTruncated === true
+        ? { KeyMarker: NextKeyMarker ?? '', UploadIdMarker: NextUploadIdMarker ?? '' }
+        : undefined
+  } while (after !== undefined)
+  return aborted
+}
+
+/** Nothing where the storage does not know the question. */
+async function ifListed<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (cause) {
+    if (cause instanceof S3ServiceException && cause.name === 'NotImplemented') return undefined
+    throw fail('file-storage-unavailable', {}, cause)
+  }
+}
+
+async function ifThere<T>(work: Promise<T>): Promise<T | 'outside' | undefined> {
+  try {
+    return await work
+  } catch (cause) {
+    const status = cause instanceof S3ServiceException ? cause.$metadata.httpStatusCode : undefined
+    const isBucketGone = cause instanceof S3ServiceException && cause.name === 'NoSuchBucket'
+    if (status === 404 && !isBucketGone) return undefined
+    if (status === 416) return 'outside'
+    throw fail('file-storage-unavailable', {}, cause)
+  }
+}
+
+/** What the storage refuses is the caller's problem in words that name no place of it. */
+async function onStorage<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    throw fail('file-storage-unavailable', {}, cause)
+  }
+}
