@@ -18,7 +18,7 @@ const layerRules = layers.map(([layer, allowed]) => ({
   to: { path: server, pathNot: allowed.map((name) => `${server}${name}/`) },
 }))
 
-const featureRooms = ['account', 'billing', 'chains', 'organisations', 'payments', 'plans', 'wallets']
+const featureRooms = ['account', 'billing', 'chains', 'organisations', 'payments', 'plans', 'registry', 'vaults', 'wallets']
 
 const featureRules = featureRooms.flatMap((room) => [
   {
@@ -89,9 +89,9 @@ export default {
       to: { path: 'node_modules/fastify' },
     },
     {
-      name: 'one-file-names-the-driver',
+      name: 'one-room-names-the-driver',
       severity: 'error',
-      from: { path: server, pathNot: `${server}platform/db/db\\.ts$` },
+      from: { path: server, pathNot: `${server}platform/db/(db|locks)\\.ts$` },
       to: { path: 'node_modules/pg/' },
     },
     {

@@ -47,7 +47,20 @@ export async function benchChallenge(plan: ChallengePlan, closing: Closing): Pro
   }
   const cells = asked.map(({ name }, index) => [name, ...cellsOf(rounds.flatMap((round) => round[index] ?? []))])
   console.log(`\nchallenge: ${connections} connections, ${plan.rounds} rounds in turn, medians\n`)
-  const head = ['', 'req/s', 'p50 ms', 'p99 ms', 'CPU ms/req', 'other cores', 'answered', 'ids twice', 'wrong']
+  const head = [
+    '',
+    'req/s',
+    'p50 ms',
+    'p99 ms',
+    'CPU ms/req',
+    'shop',
+    'service',
+    'PostgreSQL',
+    'other cores',
+    'answered',
+    'ids twice',
+    'wrong',
+  ]
   console.log(table(head, cells))
   const rate = (index: number) => median(rounds.map((round) => round[index]?.perSecond ?? Number.NaN))
   const cpu = (index: number) => median(rounds.map((round) => cpuOf(round[index])))
@@ -75,7 +88,7 @@ async function startAll(ground: Ground, closing: Closing): Promise<readonly Aske
     BENCH_BATCH: String(batch),
   })
   closing.add(() => shop.stop())
-  const mppx = { port: official.port, watched: [{ name: 'service', pid: official.child.pid }] }
+  const mppx = { port: official.port, watched: [{ name: 'shop', pid: official.child.pid }] }
   const shops = [{ name: 'shop', pid: shop.pid }, ...purser.watched]
   return [
     { name: 'mppx, tempo + evm + x402', request: getRequest('/dual'), ...mppx },
@@ -121,6 +134,7 @@ function cellsOf(runs: readonly AskedRun[]): string[] {
     mid((run) => run.p50Ms),
     mid((run) => run.p99Ms),
     mid(cpuOf),
+    ...['shop', 'service', 'PostgreSQL'].map((name) => mid((run) => run.cpuMs.get(name) ?? Number.NaN)),
     mid((run) => run.coresElsewhere),
     String(sum(runs.map((run) => run.answered))),
     String(sum(runs.map((run) => run.idsGivenTwice))),

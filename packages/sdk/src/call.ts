@@ -1,6 +1,6 @@
 import type { Answer, Body, Item, Operation, ParamName, PathOf, Query } from './operations.ts'
 import { type Listing, listing } from './paging.ts'
-import type { CallOptions, Method, Send } from './transport.ts'
+import type { CallOptions, Method, Send, SendOptions } from './transport.ts'
 
 /** What goes with an operation: the values for its path's braces, its body, its query, each where it has one. */
 interface Request<M extends Method, P extends PathOf<M>> extends CallOptions {
@@ -33,8 +33,30 @@ export function list<P extends PathOf<'GET'>>(
   return listing(send, fill(path, params), query, options)
 }
 
+/** What goes with an operation that the generated types do not know. */
+interface UntypedRequest extends Omit<SendOptions, 'query'> {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: object | undefined
+}
+
+/** As `call`, for an operation whose types stand beside its method; the answer is taken at its word. */
+export async function callUntyped<T>(
+  send: Send,
+  method: Method,
+  path: string,
+  { params, query, ...request }: UntypedRequest,
+): Promise<T> {
+  const { body } = await send(method, fill(path, params), { ...request, query: { ...query } })
+  return body as T
+}
+
+/** As `list`, for an operation whose types stand beside its method. */
+export function listUntyped<T>(send: Send, path: string, { params, query, ...options }: UntypedRequest): Listing<T> {
+  return listing(send, fill(path, params), query, options)
+}
+
 /** Puts values into a path's braces, escaped, so that an id can never become another path. */
-function fill(path: string, params: Readonly<Record<string, string>> = {}): string {
+export function fill(path: string, params: Readonly<Record<string, string>> = {}): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => segment(params[name]))
 }
 

@@ -3,8 +3,11 @@ import { billingOf } from './billing.ts'
 import { facilitatorOf } from './facilitator.ts'
 import { organisationsOf } from './organisations.ts'
 import { paymentsOf } from './payments.ts'
+import { registryOf } from './registry.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
+import { sessionsOf } from './sessions.ts'
 import { type Method, type RequestOptions, type TransportSettings, transport } from './transport.ts'
+import { vaultsOf } from './vaults.ts'
 import { chainsOf, walletsOf } from './wallets.ts'
 
 export interface PurserOptions {
@@ -29,13 +32,16 @@ export type Purser = ReturnType<typeof createPurser>
  * attempts, so that a lost answer cannot move money twice. Everything but a success is thrown as a PurserError.
  */
 export function createPurser(options: PurserOptions) {
-  const send = transport(settingsOf(options))
+  const { send, open } = transport(settingsOf(options))
   return {
     payments: paymentsOf(send),
+    sessions: sessionsOf(send),
+    vaults: vaultsOf(send, open),
     facilitator: facilitatorOf(send),
     organisations: organisationsOf(send),
     account: accountOf(send),
     billing: billingOf(send),
+    registry: registryOf(send),
     wallets: walletsOf(send),
     chains: chainsOf(send),
     /**

@@ -22,6 +22,7 @@ export type {
   FacilitatorVerification,
 } from './facilitator.ts'
 export type { operations, paths } from './generated/openapi.ts'
+export type { FileNaming, FileSource } from './multipart.ts'
 export type {
   AuditRecord,
   FoundedOrganisation,
@@ -53,6 +54,29 @@ export type {
   X402V1Body,
 } from './payments.ts'
 export type { FieldFault, Problem } from './problem.ts'
+export type {
+  RegistryQuery,
+  RegistryRoute,
+  RegistryRouteChange,
+  RouteSnapshot,
+  SnapshotAccepted,
+} from './registry.ts'
 export type { RetryPolicy } from './retry.ts'
+export type { NewSession, OpenedSession, Session, SessionCheck } from './sessions.ts'
 export type { CallOptions, Method, QueryValue, RequestOptions } from './transport.ts'
+export type { EventsQuery } from './vault-events.ts'
+export type {
+  NewDocument,
+  NewVault,
+  NewVaultEvent,
+  NewVaultToken,
+  Vault,
+  VaultDocument,
+  VaultEvent,
+  VaultFile,
+  VaultQuota,
+  VaultState,
+  VaultStatus,
+  VaultToken,
+} from './vault-records.ts'
 export type { ByoWallet, Chain, ChainName, NewByoWallet, Token } from './wallets.ts'

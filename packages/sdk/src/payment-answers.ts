@@ -25,11 +25,18 @@ function readX402V1(body: unknown): X402V1Body | null {
   return { ...body, x402Version: 1, accepts: body.accepts }
 }
 
-/** A batch of challenges: all of them whole and at least one, or undefined. */
-export function readChallenges(body: unknown): Challenge[] | undefined {
-  if (!Array.isArray(body)) return undefined
-  const read = body.map(readChallenge).filter((challenge) => challenge !== undefined)
-  return read.length === body.length && read.length > 0 ? read : undefined
+/**
+ * A batch of challenges that says once what they share, so that what is made of it need be made once too; undefined when it
+ * is none, or not of this many.
+ */
+export function readChallenges(body: unknown, count: number): Challenge[] | undefined {
+  if (!isRecord(body)) return undefined
+  const { mpp } = body
+  const shared = readChallenge({ ...body, mpp: null })
+  if (shared === undefined || count < 1) return undefined
+  if (mpp === null) return Array.from({ length: count }, () => shared)
+  const values = Array.isArray(mpp) ? mpp.filter((value) => typeof value === 'string') : []
+  return values.length === count ? values.map((value) => ({ ...shared, mpp: value })) : undefined
 }
 
 /** A yes to a payment, or undefined: only `valid: true` is a yes, and it must come with the token that settles it. */

@@ -6,10 +6,10 @@ import { believe, readChallenge, readChallenges, readSettlement, readVerificatio
 import type { CallOptions, Send } from './transport.ts'
 
 type ChallengeBody = Body<operations['payments.challenge']>
-type ChallengeJson = Exclude<Answer<operations['payments.challenge']>, readonly unknown[]>
+type ChallengeJson = Extract<Answer<operations['payments.challenge']>, { readonly mpp: string | null }>
 
 /** Who is paid, for what, and how much: `price` is decimal USD, such as `0.01`. */
-export type ChallengeRequest = Omit<ChallengeBody, 'count'>
+export type ChallengeRequest = Omit<ChallengeBody, 'count' | 'compact'>
 
 /** As `ChallengeRequest`; `count` is at most 100. */
 export type ChallengesRequest = ChallengeRequest & Readonly<Required<Pick<ChallengeBody, 'count'>>>
@@ -72,13 +72,14 @@ export function paymentsOf(send: Send) {
 }
 
 function challengesOf(send: Send) {
-  const post = (body: ChallengeBody, options?: CallOptions) => send('POST', '/payments/challenge', { ...options, body })
+  const post = (body: ChallengeBody, options?: CallOptions) =>
+    send('POST', '/payments/challenge', { keyless: true, ...options, body })
   return {
     challenge: async (body: ChallengeRequest, options?: CallOptions): Promise<Challenge> =>
       believe(await post(body, options), readChallenge),
     /** Several challenges for one route at once (at most 100), each to be shown to one payer. */
     challenges: async (body: ChallengesRequest, options?: CallOptions): Promise<Challenge[]> =>
-      believe(await post(body, options), readChallenges),
+      believe(await post({ ...body, compact: true }, options), (answer) => readChallenges(answer, body.count)),
   }
 }
 

@@ -22,6 +22,18 @@ export interface RequestOptions extends CallOptions {
   readonly query?: Readonly<Record<string, QueryValue>> | undefined
 }
 
+/** A body that is sent as it is, in place of JSON. One that can be read once only (a stream) is never sent a second time. */
+export interface Upload {
+  readonly contentType: string
+  readonly body: Blob | ReadableStream<Uint8Array>
+}
+
+export interface SendOptions extends RequestOptions {
+  /** The operation writes nothing, so that no key need be kept for it. */
+  readonly keyless?: boolean | undefined
+  readonly upload?: Upload | undefined
+}
+
 export interface TransportSettings {
   readonly apiKey: string
   readonly baseUrl: string
@@ -38,37 +50,69 @@ export interface Answer {
 }
 
 /** Sends one request, with retries, and answers its success or throws a PurserError. */
-export type Send = (method: Method, path: string, options?: RequestOptions) => Promise<Answer>
+export type Send = (method: Method, path: string, options?: SendOptions) => Promise<Answer>
 
 /**
- * Makes `send`. The API key goes to `baseUrl` and nowhere else: redirects are not followed, and paths are joined to the
- * base, never resolved against it.
+ * Asks for what is not JSON: answers a success with its body unread, or throws a PurserError. The timeout ends when the answer
+ * begins. What the answer may be is said in `headers.accept`.
  */
-export function transport(settings: TransportSettings): Send {
-  return async (method, path, options = {}) => {
-    const url = settings.baseUrl + path + queryOf(options.query)
-    const request = requestOf(settings, method, options)
-    const maxRetries = options.maxRetries ?? settings.retry.maxRetries
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await attemptOnce(settings, url, request, options)
-      } catch (error) {
-        if (!(error instanceof PurserError) || attempt >= maxRetries || !mayRetry(error)) throw error
-        const delayMs = retryDelayMs(settings.retry, attempt, error.retryAfterSeconds, Math.random())
-        if (delayMs === undefined) throw error
-        await pause(delayMs, options.signal)
-      }
+export type Open = (path: string, options?: Omit<RequestOptions, 'body'>) => Promise<Response>
+
+/**
+ * Makes `send` and `open`. The API key goes to `baseUrl` and nowhere else: redirects are not followed, and paths are joined
+ * to the base, never resolved against it.
+ */
+export function transport(settings: TransportSettings): { readonly send: Send; readonly open: Open } {
+  return {
+    send: (method, path, options = {}) => {
+      const url = settings.baseUrl + path + queryOf(options.query)
+      const request = requestOf(settings, method, options)
+      const isOnce = options.upload?.body instanceof ReadableStream
+      const patience = isOnce ? { ...options, maxRetries: 0 } : options
+      return withRetries(settings, patience, () => attemptOnce(settings, url, request, options))
+    },
+    open: (path, options = {}) => {
+      const url = settings.baseUrl + path + queryOf(options.query)
+      const headers = { ...options.headers, authorization: `Bearer ${settings.apiKey}` }
+      const request: RequestInit = { method: 'GET', headers, redirect: 'manual' }
+      return withRetries(settings, options, () => openOnce(settings, url, request, options))
+    },
+  }
+}
+
+async function withRetries<T>(
+  settings: TransportSettings,
+  options: CallOptions,
+  attemptIt: () => Promise<T>,
+): Promise<T> {
+  const maxRetries = options.maxRetries ?? settings.retry.maxRetries
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await attemptIt()
+    } catch (error) {
+      if (!(error instanceof PurserError) || attempt >= maxRetries || !mayRetry(error)) throw error
+      const delayMs = retryDelayMs(settings.retry, attempt, error.retryAfterSeconds, Math.random())
+      if (delayMs === undefined) throw error
+      await pause(delayMs, options.signal)
     }
   }
 }
 
-function requestOf(settings: TransportSettings, method: Method, options: RequestOptions): RequestInit {
+function requestOf(settings: TransportSettings, method: Method, options: SendOptions): RequestInit {
   const headers: Record<string, string> = { ...options.headers, accept: 'application/json' }
   headers.authorization = `Bearer ${settings.apiKey}`
-  if (method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? freshKey()
+  const key = options.idempotencyKey ?? (options.keyless === true ? undefined : freshKey())
+  if (method === 'POST' && key !== undefined) headers['idempotency-key'] = key
+  if (options.upload !== undefined) return uploading({ method, headers, redirect: 'manual' }, headers, options.upload)
   if (options.body === undefined) return { method, headers, redirect: 'manual' }
   headers['content-type'] = 'application/json'
   return { method, headers, body: JSON.stringify(options.body), redirect: 'manual' }
+}
+
+/** Node asks for `duplex` beside a stream; no other engine minds it. */
+function uploading(base: RequestInit, headers: Record<string, string>, { contentType, body }: Upload): RequestInit {
+  headers['content-type'] = contentType
+  return { ...base, headers, body, ...(body instanceof ReadableStream && { duplex: 'half' }) }
 }
 
 async function attemptOnce(
@@ -84,24 +128,54 @@ async function attemptOnce(
     const text = await response.text()
     return readAnswer(response, text)
   } catch (error) {
-    if (error instanceof PurserError) throw error
-    options.signal?.throwIfAborted()
-    const code = timeout.aborted ? 'timeout' : 'connection-failed'
-    throw new ConnectionError(`Purser did not answer (${code}).`, { code, cause: error })
+    throw asPurserError(error, options, timeout.aborted)
   }
+}
+
+async function openOnce(
+  settings: TransportSettings,
+  url: string,
+  request: RequestInit,
+  options: CallOptions,
+): Promise<Response> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), options.timeoutMs ?? settings.timeoutMs)
+  const signal = options.signal === undefined ? late.signal : AbortSignal.any([late.signal, options.signal])
+  try {
+    const response = await settings.fetch(url, { ...request, signal })
+    if (response.ok) return response
+    throw refusalOf(response, parse(await response.text()))
+  } catch (error) {
+    throw asPurserError(error, options, late.signal.aborted)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The error to throw for whatever a request met; throws the caller's own reason where he ended it. */
+function asPurserError(error: unknown, { signal }: CallOptions, isLate: boolean): PurserError {
+  if (error instanceof PurserError) return error
+  signal?.throwIfAborted()
+  const code = isLate ? 'timeout' : 'connection-failed'
+  return new ConnectionError(`Purser did not answer (${code}).`, { code, cause: error })
 }
 
 function readAnswer(response: Response, text: string): Answer {
   const body = parse(text)
   if (response.ok && body !== notJson) return { status: response.status, headers: response.headers, body }
-  const requestId = response.headers.get('x-request-id') ?? undefined
   if (response.ok) {
+    const requestId = response.headers.get('x-request-id') ?? undefined
     const facts = { status: response.status, code: 'unreadable-answer', requestId }
     throw new UnavailableError('The answer is not JSON, so it is not from Purser.', facts)
   }
+  throw refusalOf(response, body)
+}
+
+function refusalOf({ status, headers }: Response, body: unknown): PurserError {
   const problem = readProblem(body)
-  const retryAfterSeconds = readRetryAfter(response.headers.get('retry-after'), new Date())
-  throw errorOf(response.status, { problem, requestId: problem?.requestId ?? requestId, retryAfterSeconds })
+  const requestId = problem?.requestId ?? headers.get('x-request-id') ?? undefined
+  const retryAfterSeconds = readRetryAfter(headers.get('retry-after'), new Date())
+  return errorOf(status, { problem, requestId, retryAfterSeconds })
 }
 
 const notJson = Symbol('not JSON')

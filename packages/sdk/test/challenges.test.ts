@@ -16,8 +16,8 @@ function aPurser(lifeMs = hour) {
     batches.push(count)
     await open
     const expiresAt = new Date(Date.now() + lifeMs).toISOString()
-    const one = () => ({ x402: null, x402V1: null, mpp: `Payment id="${++serial}"`, expiresAt })
-    return Response.json(Array.from({ length: count }, one))
+    const mpp = Array.from({ length: count }, () => `Payment id="${++serial}"`)
+    return Response.json({ x402: null, x402V1: null, mpp, expiresAt })
   }
   return {
     purser: createPurser({ apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'http://purser.test', fetch: answer }),
@@ -69,10 +69,10 @@ test('an error of Purser reaches whoever waits, and the next payer asks again', 
     calls += 1
     if (calls === 1) return Response.json({ title: 'no', status: 422 }, { status: 422 })
     const expiresAt = new Date(Date.now() + hour).toISOString()
-    return Response.json([{ x402: null, x402V1: null, mpp: 'Payment id="1"', expiresAt }])
+    return Response.json({ x402: null, x402V1: null, mpp: ['Payment id="1"', 'Payment id="2"'], expiresAt })
   }
   const options = { apiKey: `svc_test_sk_${'a'.repeat(49)}`, baseUrl: 'http://purser.test', fetch: answer }
   const take = challengesAhead(createPurser(options), 2)
   await expect(take(asked)).rejects.toThrow()
-  expect((await take(asked)).mpp).toBe('Payment id="1"')
+  expect((await take(asked)).mpp).toBe('Payment id="2"')
 })

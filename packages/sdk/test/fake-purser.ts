@@ -99,6 +99,7 @@ export async function close(server: Server): Promise<void> {
 function byContract(path: string, body: Record<string, unknown>, used: Set<string>, baseUrl: string): Doing {
   if (path.endsWith('/payments/challenge')) return challengeAnswer(body)
   if (path.endsWith('/payments/settle')) return { status: 200, body: { txHash, settledAt: '2026-11-21T00:00:02.000Z' } }
+  if (path.endsWith('/registry/snapshots')) return { status: 202, body: { accepted: true } }
   if (!path.endsWith('/payments/verify')) return problem(404, 'not-found', { type: `${baseUrl}/problems/not-found` })
   const credential = String(body.credential)
   if (credential === 'stub_payment_accepted')
@@ -125,6 +126,10 @@ export function verification(changed: Record<string, unknown>): Record<string, u
     valid: true,
     paymentId: 'pay_01',
     protocol: 'x402',
+    scheme: 'exact',
+    method: null,
+    challengeId: null,
+    network: 'eip155:84532',
     amount: '0.01',
     coin: 'USDC',
     payer,
@@ -139,12 +144,11 @@ export function verification(changed: Record<string, unknown>): Record<string, u
 let challenges = 0
 
 function challengeAnswer(body: Record<string, unknown>): Doing {
-  const one = () => ({
-    ...x402Offers(body, ++challenges),
-    mpp: body.acceptMPP === false ? null : formatChallenges(mppOffers(body)),
-    expiresAt: new Date(Date.now() + 300_000).toISOString(),
-  })
-  return { status: 200, body: typeof body.count === 'number' ? Array.from({ length: body.count }, one) : one() }
+  const mint = () => formatChallenges(mppOffers(body))
+  const count = typeof body.count === 'number' ? body.count : undefined
+  const shared = { ...x402Offers(body, ++challenges), expiresAt: new Date(Date.now() + 300_000).toISOString() }
+  if (body.acceptMPP === false) return { status: 200, body: { ...shared, mpp: null } }
+  return { status: 200, body: { ...shared, mpp: count === undefined ? mint() : Array.from({ length: count }, mint) } }
 }
 
 /** A price of zero cannot be asked for in x402. */

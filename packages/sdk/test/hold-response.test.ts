@@ -24,7 +24,9 @@ async function selling(handler: express.RequestHandler, visit: (url: string) => 
     res.setHeader('X-Before', 'kept')
     next()
   })
-  app.use(walletMiddleware({ apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', retry: { delayMsFirst: 1 } }))
+  app.use(
+    walletMiddleware({ apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', registry: false, retry: { delayMsFirst: 1 } }),
+  )
   app.get('/', payMiddleware({ price: '0.01' }), handler)
   app.use((error: unknown, _req: unknown, res: express.Response, next: express.NextFunction) => {
     if (res.headersSent) return next(error)

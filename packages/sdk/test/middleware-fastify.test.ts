@@ -10,7 +10,8 @@ let app: FastifyInstance
 beforeEach(async () => {
   fake = await startFakePurser()
   app = Fastify()
-  await app.register(walletPlugin, { apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', retry: { delayMsFirst: 1 } })
+  const options = { apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', registry: false, retry: { delayMsFirst: 1 } }
+  await app.register(walletPlugin, options)
 })
 afterEach(async () => {
   await app.close()

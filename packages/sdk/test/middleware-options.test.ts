@@ -61,7 +61,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
   test('challenges fetched ahead are each shown once', async () => {
     await at.open({ wallet: { challengeBatch: 3 } })
     const shown = new Set<string>()
-    for (let payers = 0; payers < 7; payers++) shown.add(header(await at.buy({}), 'payment-required'))
+    for (let payers = 0; payers < 7; payers++) shown.add(header(await at.buy({}), 'www-authenticate'))
     expect(shown.size).toBe(7)
     expect(at.fake.calls('/challenge').map(({ body }) => body.count)).toEqual([3, 3, 3])
     await at.buy({}, '/paid?price=9')

@@ -92,6 +92,10 @@ describe.each(frameworks)('%s', (name, openShop) => {
       {
         paymentId: 'pay_01',
         protocol: 'x402',
+        scheme: 'exact',
+        method: null,
+        challengeId: null,
+        network: 'eip155:84532',
         amount: '0.01',
         coin: 'USDC',
         payer,

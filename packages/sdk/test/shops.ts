@@ -36,7 +36,8 @@ const headers = { 'Cache-Control': 'public, max-age=60', 'X-Leak': 'goods' }
 function walletOf(fake: FakePurser, { faults }: Seen, options: ShopOptions): onExpress.WalletOptions {
   const retry = { delayMsFirst: 1, delayMsMax: 2 }
   const onFault = (fault: onExpress.Fault) => void faults.push(fault)
-  return { apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', retry, onFault, ...options.wallet }
+  // What Purser is asked is told call by call in the tests; those of the registry turn it on.
+  return { apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', registry: false, retry, onFault, ...options.wallet }
 }
 
 /** The price stands in the query of the request's address, for tests alone. */

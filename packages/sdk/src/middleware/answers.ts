@@ -77,6 +77,7 @@ export function challengeAnswer(offers: Offers, refusal?: Refusal): OwnAnswer {
   }
   if (x402 !== null) headers['PAYMENT-REQUIRED'] = x402Error === undefined ? x402 : withError(x402, x402Error)
   if (mpp.length > 0) headers['WWW-Authenticate'] = mpp
+  if (refusal === undefined) return { status: 402, headers, body: unpaidBody(x402V1, mpp.length > 0) }
   const body = {
     // A network without a name in version 1 is paid with version 2 alone; its clients read the header and not the body.
     ...x402V1,
@@ -84,6 +85,17 @@ export function challengeAnswer(offers: Offers, refusal?: Refusal): OwnAnswer {
     ...(mpp.length > 0 && mppProblem(refusal)),
   }
   return { status: 402, headers, body: JSON.stringify(body) }
+}
+
+const unpaidBodies = new WeakMap<X402V1Body, string>()
+
+/** The body of a 402 that nobody paid for yet: the same for all challenges of a batch, so it is written once. */
+function unpaidBody(x402V1: X402V1Body | null, hasMpp: boolean): string {
+  const known = x402V1 === null ? undefined : unpaidBodies.get(x402V1)
+  if (known !== undefined) return known
+  const body = JSON.stringify({ ...x402V1, ...(hasMpp && unpaid) })
+  if (x402V1 !== null) unpaidBodies.set(x402V1, body)
+  return body
 }
 
 function withError(required: string, reason: string): string {

@@ -46,6 +46,7 @@ function requestOf({ till, route, resource, price, digest, ip }: Sale): Challeng
     price,
     ...(!route.protocols.includes('x402') && { acceptX402: false }),
     ...(till.signOffers && { signOffers: true }),
+    ...(route.acceptSessions && { intent: 'session' as const }),
     ...(!route.protocols.includes('mpp') && { acceptMPP: false }),
     ...(route.credentialHeader !== 'Authorization' && { credentialHeader: route.credentialHeader }),
     ...(route.description !== undefined && { description: route.description }),

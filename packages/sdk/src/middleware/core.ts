@@ -1,14 +1,20 @@
 import { contentDigest, sha256 } from '@purser/protocol'
 import { ConflictError, PaymentRefusedError, ValidationError } from '../errors.ts'
 import type { Verification, VerifiedPayment } from '../payments.ts'
+import type { OpenedSession, Session } from '../sessions.ts'
 import { finalRefusal, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
 import { askToPay, type Sale } from './ask.ts'
 import type { VerifyAsked } from './contract.ts'
 import { type Credential, findCredential, isPush } from './credential.ts'
+import { enter } from './enter.ts'
+import type { Look } from './observed.ts'
 import { type PayOptions, routeOf, type Till } from './options.ts'
 import { unsettledAnswer } from './receipts.ts'
+import { reporting } from './registry-report.ts'
 import type { Claim } from './replays.ts'
+import { sessionHeader, sessionOpener } from './sessions.ts'
 import { type Conclusion, conclude } from './settle.ts'
+import { openVault, type PaidVault } from './vault.ts'
 
 /** A request as the core sees it, whatever the framework. */
 export interface PaidRequest<R> {
@@ -21,6 +27,8 @@ export interface PaidRequest<R> {
   readonly header: (name: string) => string | undefined
   /** The framework's own request, for the provider's functions. */
   readonly own: R
+  /** What the registry may know of the request, once it is answered. */
+  readonly look?: () => Look
 }
 
 /** What to do with a request: let it pass free, answer in the handler's place, or run the handler and then conclude. */
@@ -29,9 +37,12 @@ export type Admission =
   | { readonly kind: 'refused'; readonly answer: OwnAnswer }
   | ({ readonly kind: 'paid' } & Paid)
 
-/** A request whose payment is verified and whose handler has not been answered for yet. */
+/** A request that is paid for, now or by a session, and whose handler has not been answered for yet. */
 export interface Paid {
-  readonly payment: VerifiedPayment
+  /** Verified; undefined for a request that came with a session. */
+  readonly payment: VerifiedPayment | undefined
+  readonly session: Session | undefined
+  readonly vault: PaidVault
   readonly bodyBytesMax: number
   /** Call once, when the handler succeeded: settles, and says whether its answer may leave. */
   readonly conclude: () => Promise<Conclusion>
@@ -58,12 +69,16 @@ export async function admit<R>(till: Till, options: PayOptions<R>, request: Paid
   const digest = options.bindBody === undefined ? undefined : contentDigest(bytesOf(await options.bindBody(own)))
   const [ip, acceptPayment] = [options.clientIp?.(own), header('accept-payment')]
   const sale: Sale = { till, route, price, resource, method, ip, digest, acceptPayment }
-  if (credential === 'none' || !route.protocols.includes(credential.protocol)) return refuse(await askToPay(sale))
+  if (credential === 'none' || !route.protocols.includes(credential.protocol)) {
+    const session = route.acceptSessions ? header(sessionHeader.toLowerCase()) : undefined
+    return session === undefined ? refuse(await askToPay(sale)) : enter(sale, session)
+  }
   const claim = claimOf(sale, credential)
   if (claim.kind === 'replay') return refuse(claim.answer)
   if (claim.kind === 'duplicate') return refuse(problemAnswer('duplicate-payment'))
   if (claim.kind === 'conflict') return refuse(problemAnswer('payment-identifier-conflict'))
-  return verify(sale, credential, claim)
+  const seen = { protocol: credential.protocol, contentType: header('content-type'), look: request.look }
+  return reporting(sale, seen, await verify(sale, credential, claim))
 }
 
 type Claimed = Extract<Claim, { kind: 'claimed' }> | { readonly kind: 'nameless'; readonly free: () => void }
@@ -129,6 +144,7 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, verification: 
     return unsettledAnswer(credential, payment.payer, reason)
   }
   const keep = claim.kind === 'claimed' ? claim.keep : undefined
+  const open = sessionOpener(till.purser, payment.paymentId, route.sessionSeconds)
   const unsold = (error: Error) => {
     claim.free()
     till.onFault({ stage: 'handler', error, payment })
@@ -136,8 +152,13 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, verification: 
   return {
     kind: 'paid',
     payment,
+    session: undefined,
+    vault: openVault(till.purser, async () => (await open()).vaultId),
     bodyBytesMax: route.bodyBytesMax,
-    conclude: () => conclude({ till, route, credential, payment, settlementToken, unsettled, keep }),
+    conclude: async () => {
+      const conclusion = await conclude({ till, route, credential, payment, settlementToken, unsettled, keep })
+      return route.acceptSessions ? withSession(conclusion, till, payment, open) : conclusion
+    },
     tooLarge: () => {
       unsold(new RangeError('The answer exceeds bodyBytesMax.'))
       return problemAnswer('response-too-large')
@@ -146,6 +167,23 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, verification: 
       if (payment.txHash === null) return claim.free()
       unsold(new Error('The handler failed after the money had moved.'))
     },
+  }
+}
+
+/** Gives the payer his session beside what he bought. Without it he has the goods all the same, and pays for the next call. */
+async function withSession(
+  conclusion: Conclusion,
+  { onFault }: Till,
+  payment: VerifiedPayment,
+  open: () => Promise<OpenedSession>,
+): Promise<Conclusion> {
+  if (conclusion.kind === 'withhold') return conclusion
+  try {
+    const { sessionToken } = await open()
+    return { ...conclusion, headers: [...conclusion.headers, [sessionHeader, sessionToken]] }
+  } catch (error) {
+    onFault({ stage: 'session', error, payment })
+    return conclusion
   }
 }
 

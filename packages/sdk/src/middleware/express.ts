@@ -1,13 +1,16 @@
 import type { Request, RequestHandler } from 'express'
-import { attachPayment, attachTill, tillOf } from './attach.ts'
+import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
 import { admit } from './core.ts'
 import { setAnswerHead } from './hold-response.ts'
 import { openTill, type PayOptions, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
+import type { PaidVault } from './vault.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
-export { paymentOf } from './attach.ts'
+export type { Session } from '../sessions.ts'
+export { paymentOf, sessionOf, vaultOf } from './attach.ts'
 export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+export type { PaidVault } from './vault.ts'
 
 /** Says who is paid, and with which key, for all paid routes after it. */
 export function walletMiddleware(options: WalletOptions): RequestHandler {
@@ -32,17 +35,42 @@ export function payMiddleware(options: PayOptions<Request>): RequestHandler {
         target: req.originalUrl,
         header: (name) => headerOfRequest(req, name),
         own: req,
+        look: () => ({ route: patternOf(req), headerNames: Object.keys(req.headers), body: req.body }),
       })
       if (admission.kind === 'free') return next()
       if (admission.kind === 'refused') {
         setAnswerHead(res, admission.answer)
         return void res.end(admission.answer.body ?? '')
       }
-      attachPayment(req, admission.payment)
+      attachPaid(req, admission)
       sellResponse(admission, res)
       next()
     } catch (error) {
       next(error)
     }
+  }
+}
+
+/** Known once a router has found the handler, so that it is asked for when the answer is there. */
+function patternOf({ baseUrl, route }: Request): string | undefined {
+  const path: unknown = route?.path
+  return typeof path === 'string' ? baseUrl + path : undefined
+}
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** Of a request that is paid for, after `vaultMiddleware`. */
+      vault?: PaidVault
+    }
+  }
+}
+
+/** Puts the vault of a paid request on it, as `req.vault`; a vault that the handler does not use is not made. */
+export function vaultMiddleware(): RequestHandler {
+  return (req, _res, next) => {
+    const vault = findVault(req)
+    if (vault !== undefined) req.vault = vault
+    next()
   }
 }

@@ -1,13 +1,16 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { attachPayment, attachTill, tillOf } from './attach.ts'
+import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
 import { admit } from './core.ts'
 import { exposeHeaders } from './headers.ts'
 import { openTill, type PayOptions, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
+import type { PaidVault } from './vault.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
-export { paymentOf } from './attach.ts'
+export type { Session } from '../sessions.ts'
+export { paymentOf, sessionOf, vaultOf } from './attach.ts'
 export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+export type { PaidVault } from './vault.ts'
 
 const openWallet: FastifyPluginAsync<WalletOptions> = async (app, options) => {
   const till = openTill(options)
@@ -32,6 +35,11 @@ export function payHook(
       target: request.originalUrl,
       header: (name) => headerOfRequest(request.raw, name),
       own: request,
+      look: () => ({
+        route: request.routeOptions.url,
+        headerNames: Object.keys(request.headers),
+        body: request.body,
+      }),
     })
     if (admission.kind === 'free') return undefined
     if (admission.kind === 'refused') {
@@ -40,9 +48,24 @@ export function payHook(
       reply.code(status).headers({ ...headers, 'Access-Control-Expose-Headers': exposeHeaders(exposed) })
       return reply.send(body)
     }
-    attachPayment(request, admission.payment)
+    attachPaid(request, admission)
     // Headers that other hooks have set stand in the reply and not yet in the response.
     sellResponse(admission, reply.raw, reply.getHeaders())
     return undefined
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of a request that is paid for, after `vaultHook`. */
+    vault?: PaidVault
+  }
+}
+
+/** Puts the vault of a paid request on it, as `request.vault`, in a hook after `payHook`; a vault that is not used is not made. */
+export function vaultHook(): (request: FastifyRequest) => Promise<void> {
+  return async (request) => {
+    const vault = findVault(request)
+    if (vault !== undefined) request.vault = vault
   }
 }

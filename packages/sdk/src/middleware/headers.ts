@@ -8,6 +8,7 @@ const exposed = [
   'WWW-Authenticate',
   'Payment-Receipt',
   'Payment-Replayed',
+  'X-Service-Session-Id',
 ]
 const exposedAlone = exposed.join(', ')
 

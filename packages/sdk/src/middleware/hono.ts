@@ -1,12 +1,15 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import { attachPayment, attachTill, tillOf } from './attach.ts'
+import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
 import { admit } from './core.ts'
 import { openTill, type PayOptions, type WalletOptions } from './options.ts'
+import type { PaidVault } from './vault.ts'
 import { ownResponse, soldResponse } from './web-response.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
-export { paymentOf } from './attach.ts'
+export type { Session } from '../sessions.ts'
+export { paymentOf, sessionOf, vaultOf } from './attach.ts'
 export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+export type { PaidVault } from './vault.ts'
 
 /** Says who is paid, and with which key, for all paid routes after it. */
 export function walletMiddleware(options: WalletOptions): MiddlewareHandler {
@@ -27,11 +30,12 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
     const { origin, pathname, search } = new URL(c.req.url)
     const target = pathname + search
     const header = (name: string) => c.req.header(name)
-    const admission = await admit(tillOf(c), options, { method: c.req.method, origin, target, header, own: c })
+    const look = () => ({ headerNames: Object.keys(c.req.header()) })
+    const admission = await admit(tillOf(c), options, { method: c.req.method, origin, target, header, own: c, look })
     if (admission.kind === 'free') return next()
     // Headers that other middlewares have set so far are among those of `c.res`.
     if (admission.kind === 'refused') return replace(c, ownResponse(admission.answer, c.res.headers))
-    attachPayment(c, admission.payment)
+    attachPaid(c, admission)
     await next()
     if (c.error !== undefined) return admission.failed()
     replace(c, await soldResponse(admission, () => c.res))
@@ -42,4 +46,19 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
 function replace(c: Context, response: Response): void {
   c.res = undefined
   c.res = response
+}
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** Of a request that is paid for, after `vaultMiddleware`. */
+    vault: PaidVault | undefined
+  }
+}
+
+/** Puts the vault of a paid request into the context, for `c.get('vault')`; a vault that the handler does not use is not made. */
+export function vaultMiddleware(): MiddlewareHandler {
+  return async (c, next) => {
+    c.set('vault', findVault(c))
+    await next()
+  }
 }

@@ -1,11 +1,13 @@
-import { attachPayment } from './attach.ts'
+import { attachPaid } from './attach.ts'
 import { admit } from './core.ts'
 import { openTill, type PayOptions, type Till, type WalletOptions } from './options.ts'
 import { ownResponse, soldResponse } from './web-response.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
-export { paymentOf } from './attach.ts'
+export type { Session } from '../sessions.ts'
+export { paymentOf, sessionOf, vaultOf } from './attach.ts'
 export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+export type { PaidVault } from './vault.ts'
 
 type RouteHandler<R extends Request, C> = (request: R, context: C) => Response | Promise<Response>
 
@@ -30,10 +32,11 @@ export function withPayment<R extends Request, C>(
       target: pathname + search,
       header: (name) => request.headers.get(name) ?? undefined,
       own: request,
+      look: () => ({ headerNames: [...request.headers.keys()] }),
     })
     if (admission.kind === 'free') return handler(request, context)
     if (admission.kind === 'refused') return ownResponse(admission.answer)
-    attachPayment(request, admission.payment)
+    attachPaid(request, admission)
     return soldResponse(admission, () => handler(request, context))
   }
 }

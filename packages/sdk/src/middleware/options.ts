@@ -2,11 +2,13 @@ import { createPurser, type Purser, type PurserOptions } from '../client.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { challengesAhead, type TakeChallenge } from './challenges.ts'
 import type { CredentialHeader } from './contract.ts'
+import { openReports, type ReportSold } from './registry-report.ts'
 import { openReplays, type Replays } from './replays.ts'
+import { openGate, type SessionGate, sessionSecondsOf } from './sessions.ts'
 
 /** What the provider is told when a paid request could not be served as it should; the payer sees none of it. */
 export interface Fault {
-  readonly stage: 'challenge' | 'verify' | 'handler' | 'settle'
+  readonly stage: 'challenge' | 'verify' | 'handler' | 'settle' | 'session' | 'registry'
   readonly error: unknown
   readonly payment?: VerifiedPayment | undefined
   /** Settles the payment after all; asking again is safe. Present when whether it was settled is not known. */
@@ -45,6 +47,14 @@ export interface RouteDefaults {
    * `Authorization: Bearer` free for keys of your own. A credential in either is taken.
    */
   readonly credentialHeader?: CredentialHeader | undefined
+  /**
+   * Whether one payment buys several calls: the answer that was paid for carries `X-Service-Session-Id`, and requests that bring
+   * it back are served without another payment. A session opens every route that accepts sessions at the same host for the same
+   * wallet, whatever each costs: give routes of very different prices wallets of their own.
+   */
+  readonly acceptSessions?: boolean | undefined
+  /** How long a session is good: `30m`, `24h`, `7d`, or whole seconds; a minute to a week, a day when left out. */
+  readonly sessionTtl?: string | number | undefined
 }
 
 export interface WalletOptions extends RouteDefaults, PurserOptions {
@@ -72,6 +82,11 @@ export interface WalletOptions extends RouteDefaults, PurserOptions {
    * 5 minutes when left out.
    */
   readonly replayTtlMs?: number | undefined
+  /**
+   * `false`: Purser's registry is not told which routes are sold here. It is told in the background, with names and kinds of
+   * headers and parameters, never a value.
+   */
+  readonly registry?: boolean | undefined
   /** Told of every fault; prints one line when left out. */
   readonly onFault?: ((fault: Fault) => void) | undefined
 }
@@ -104,7 +119,10 @@ export interface Till {
   readonly publicUrl: string | undefined
   readonly takeChallenge: TakeChallenge
   readonly replays: Replays
+  readonly sessions: SessionGate
   readonly onFault: (fault: Fault) => void
+  /** Undefined where the registry is told of nothing. */
+  readonly reportSold: ReportSold | undefined
   readonly defaults: RouteDefaults
 }
 
@@ -118,6 +136,8 @@ export interface Route {
   readonly freeMethods: readonly string[]
   readonly protocols: readonly PaymentProtocol[]
   readonly credentialHeader: CredentialHeader
+  readonly acceptSessions: boolean
+  readonly sessionSeconds: number | undefined
 }
 
 const bothProtocols: readonly PaymentProtocol[] = ['x402', 'mpp']
@@ -133,6 +153,8 @@ export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
     freeMethods: own.freeMethods ?? defaults.freeMethods ?? ['OPTIONS'],
     protocols: own.protocols ?? defaults.protocols ?? bothProtocols,
     credentialHeader: own.credentialHeader ?? defaults.credentialHeader ?? 'Authorization',
+    acceptSessions: own.acceptSessions ?? defaults.acceptSessions ?? false,
+    sessionSeconds: sessionSecondsOf(own.sessionTtl ?? defaults.sessionTtl),
   }
 }
 
@@ -144,7 +166,9 @@ export function openTill(options: WalletOptions): Till {
   const retry = { retryAfterMsMax: 2_000, delayMsFirst: 200, delayMsMax: 2_000, ...options.retry }
   const purser = createPurser({ ...options, timeoutMs: options.timeoutMs ?? 15_000, retry })
   if (options.walletId === '') throw new TypeError('walletId is empty.')
+  sessionSecondsOf(options.sessionTtl)
   if (options.protocols?.length === 0) throw new TypeError('protocols is empty: nobody could pay.')
+  const onFault = quietly(options.onFault ?? printFault)
   return {
     purser,
     payee: payeeOf(options),
@@ -152,7 +176,9 @@ export function openTill(options: WalletOptions): Till {
     publicUrl: options.publicUrl === undefined ? undefined : publicBase(options.publicUrl),
     takeChallenge: challengesAhead(purser, options.challengeBatch ?? 1),
     replays: openReplays(options.replayTtlMs ?? 300_000),
-    onFault: quietly(options.onFault ?? printFault),
+    sessions: openGate(purser, payeeOf(options)),
+    onFault,
+    reportSold: options.registry === false ? undefined : openReports({ purser, onFault }),
     defaults: options,
   }
 }

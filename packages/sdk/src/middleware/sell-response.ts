@@ -16,7 +16,7 @@ export async function sellResponse(paid: Paid, res: ServerResponse, before?: Hea
   }
   const conclusion = await paid.conclude()
   if (conclusion.kind === 'withhold') return response.replace(conclusion.answer)
-  res.setHeader(...conclusion.receipt)
+  for (const [name, value] of conclusion.headers) res.setHeader(name, value)
   res.setHeader('Cache-Control', privateCacheControl(headerOf(res, 'cache-control')))
   res.setHeader('Access-Control-Expose-Headers', exposeHeaders(headerOf(res, 'access-control-expose-headers')))
   conclusion.keep?.({ status: response.status(), headers: headersOf(res), body: response.body() })

@@ -9,11 +9,11 @@ import { type Moved, receiptOf } from './receipts.ts'
 /** Purser waits on its side; this only keeps a quick answer from being asked for in a tight loop. */
 const askAgainMs = 500
 
-/** `release` with the header that proves the payment, or the answer to give in place of the handler's. */
+/** `release` with the headers that the payer gets for his payment, or the answer to give in place of the handler's. */
 export type Conclusion =
   | {
       readonly kind: 'release'
-      readonly receipt: readonly [name: string, value: string]
+      readonly headers: readonly (readonly [name: string, value: string])[]
       /** Call with the answer as it leaves, where it is given: a repeat of the same purchase is answered with it. */
       readonly keep: ((answer: OwnAnswer) => void) | undefined
     }
@@ -75,7 +75,7 @@ function reasonOf({ problem, code }: ConflictError, { protocol }: Credential): s
 }
 
 function release({ credential, payment, keep }: Purchase, moved: Moved): Conclusion {
-  return { kind: 'release', receipt: receiptOf(credential, payment, moved), keep }
+  return { kind: 'release', headers: [receiptOf(credential, payment, moved)], keep }
 }
 
 function withhold(answer: OwnAnswer): Conclusion {

@@ -16,7 +16,7 @@ export async function soldResponse(paid: Paid, handler: () => Response | Promise
   if (conclusion.kind === 'withhold') return ownResponse(conclusion.answer, readableBy(response.headers))
   const { status, statusText, headers } = response
   const sold = new Response(body, { status, statusText, headers })
-  sold.headers.set(...conclusion.receipt)
+  for (const [name, value] of conclusion.headers) sold.headers.set(name, value)
   sold.headers.set('Cache-Control', privateCacheControl(headers.get('cache-control')))
   expose(sold.headers)
   conclusion.keep?.({ status, headers: recordOf(sold.headers), body })

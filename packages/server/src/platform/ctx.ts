@@ -62,5 +62,6 @@ export interface Ctx extends Deps {
 /** The claim that an Idempotency-Key holds while its request runs. */
 export interface IdempotencyHandle {
   readonly key: string
-  commit(tx: Tx, resourceId: string): Promise<void>
+  /** `content` is for an operation with `readContent`: what the body was, which is known only once it was read. */
+  commit(tx: Tx, resourceId: string, content?: Uint8Array): Promise<void>
 }

@@ -39,10 +39,16 @@ interface Asked<P, Q, I> {
   readonly stream: Readable | undefined
 }
 
+/** A request whose body is read as it comes. */
+export type StreamRequest = Pick<Asked<unknown, unknown, unknown>, 'headers' | 'stream'>
+
 /** An answer with a status or headers other than the operation's own. */
 export class Reply {
   readonly status: number
-  /** A `Readable` is sent as it comes, as fast as the caller reads, and destroyed when the caller goes away. */
+  /**
+   * A `Readable` is sent as it comes, as fast as the caller reads, and destroyed when the caller goes away. A `Live` keeps the
+   * answer open for what is still to happen.
+   */
   readonly body: unknown
   readonly headers: Readonly<Record<string, string>>
   /** Whether the outcome is still to come, so that a repeat with the same Idempotency-Key is told the state of then. */
@@ -90,6 +96,11 @@ export interface OperationSpec<P, Q, I, O> {
   readonly organisationInPath?: boolean
   /** The body is not read into memory: the verb reads it. The media type is for the document. */
   readonly streamsInput?: { readonly mediaType: string; readonly schema: Readonly<Record<string, unknown>> }
+  /**
+   * For `streamsInput` and `intent`: reads the body to its end without an effect and answers what a repeat with the same
+   * Idempotency-Key is compared by; the verb gives the same to `idempotency.commit`.
+   */
+  readonly readContent?: (ctx: Ctx, request: StreamRequest) => Promise<Uint8Array>
   /** The media type of a success that is a stream and not JSON. */
   readonly streamsOutput?: string
   /**

@@ -16,7 +16,7 @@ import { createMppMint } from './mpp/challenges.ts'
 import { signOffers } from './offers/sign.ts'
 import { paymentIdentifierExtension } from './payment-identifier.ts'
 import { isFree, rawPrice, refuseBelowMinimum, tokensByAuthorization } from './price.ts'
-import type { Challenge, ChallengeRequest } from './schema.ts'
+import type { Challenge, ChallengeRequest, CompactChallenges } from './schema.ts'
 import { walletsOf } from './which-wallet.ts'
 
 /** How long a payer may take, in seconds; it bounds the authorisation that a client signs. */
@@ -30,20 +30,18 @@ export const challengeSeconds = 300
 export async function challenge(
   ctx: Ctx,
   request: ChallengeRequest,
-): Promise<z.input<typeof Challenge> | z.input<typeof Challenge>[]> {
+): Promise<z.input<typeof Challenge> | z.input<typeof Challenge>[] | z.input<typeof CompactChallenges>> {
   admitCaller(ctx, request)
   const wallets = await walletsOf(ctx, request)
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
   const x402 = await x402Challenges(ctx, request, wallets, expiresAt)
   const mint = request.acceptMPP ? await createMppMint(ctx, request, wallets, expiresAt) : undefined
   if (x402 === undefined && mint === undefined) throw refusalOf(request)
-  const one = (): z.input<typeof Challenge> => ({
-    x402: x402?.v2 ?? null,
-    x402V1: x402?.v1 ?? null,
-    mpp: mint?.() ?? null,
-    expiresAt,
-  })
-  return request.count === undefined ? one() : Array.from({ length: request.count }, one)
+  const shared = { x402: x402?.v2 ?? null, x402V1: x402?.v1 ?? null, expiresAt }
+  const one = (): z.input<typeof Challenge> => ({ ...shared, mpp: mint?.() ?? null })
+  if (request.count === undefined) return one()
+  if (!request.compact) return Array.from({ length: request.count }, one)
+  return { ...shared, mpp: mint === undefined ? null : Array.from({ length: request.count }, mint) }
 }
 
 interface X402Challenges {

@@ -20,13 +20,15 @@ const challengeOperation = operation({
   summary: 'Make the challenge that an unpaid request is answered with.',
   description: 'With count it answers an array of that many challenges, so that a middleware can fetch ahead.',
   input: schema.ChallengeRequest,
-  output: z.union([schema.Challenge, z.array(schema.Challenge)]),
+  output: z.union([schema.Challenge, z.array(schema.Challenge), schema.CompactChallenges]),
   errors: {
     ...walletErrors,
     ...chainErrors,
     'chain-not-supported': fail.table['chain-not-supported'],
     ...amountErrors(),
   },
+  // Nothing is written, and wallets are looked up for many requests together: inside a transaction each would wait for a second connection.
+  idempotency: 'intent',
   run: (ctx, { body }) => challenge(ctx, body),
 })
 

@@ -64,6 +64,14 @@ export const ChallengeRequest = z
     }),
     ip: z.union([z.ipv4(), z.ipv6()]).optional(),
     count: z.int().min(1).max(100).optional(),
+    compact: z.boolean().default(false).meta({
+      description:
+        'With count: what is the same in all challenges is said once, and mpp is a list. x402 has nothing of one payer in its challenge.',
+    }),
+  })
+  .refine((body) => !body.compact || body.count !== undefined, {
+    path: ['compact'],
+    message: 'give count with compact',
   })
   .refine((body) => body.resource !== undefined || body.hostname !== undefined, {
     path: ['resource'],
@@ -86,6 +94,16 @@ export const Challenge = z.strictObject({
     .meta({ description: 'JSON body of the 402 answer (x402 version 1).' }),
   mpp: z.string().nullable().meta({
     description: 'Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas.',
+  }),
+  expiresAt: Instant,
+})
+
+/** Many challenges of one route and price, with what they share said once. */
+export const CompactChallenges = z.strictObject({
+  x402: z.string().nullable(),
+  x402V1: z.record(z.string(), z.unknown()).nullable(),
+  mpp: z.array(z.string()).nullable().meta({
+    description: 'For each challenge the value of its WWW-Authenticate header; each must be shown to one payer only.',
   }),
   expiresAt: Instant,
 })

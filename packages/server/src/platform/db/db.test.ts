@@ -63,3 +63,39 @@ test('a lock on a name is held by one connection and is free again when its work
   expect(await first).toBe('done')
   expect(await database.db.exclusively('name', async () => undefined)).toBe('done')
 })
+
+test('two processes never hold one lock together, and a hundred takers of one process take turns with none between them', async () => {
+  const other = openDb({ url: database.url, connectionsMax: 2, log: createLog({ level: 'silent' }) })
+  let inside = 0
+  let most = 0
+  const enter = async (): Promise<void> => {
+    inside += 1
+    most = Math.max(most, inside)
+    await new Promise((resolve) => setImmediate(resolve))
+    inside -= 1
+  }
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? other : database.db).exclusively('shared', enter)),
+  )
+  await other.close()
+  expect(most).toBe(1)
+  expect(answers).toContain('done')
+})
+
+test('whoever holds locks is told when the connection that held them is gone, and may take them anew', async () => {
+  const other = openDb({ url: database.url, connectionsMax: 2, log: createLog({ level: 'silent' }) })
+  const lost = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  const working = other.exclusively('dying', async (signal) => {
+    signal.addEventListener('abort', () => lost.resolve())
+    held.resolve()
+    await lost.promise
+  })
+  await held.promise
+  await database.db.run(sql`
+    select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and pid <> pg_backend_pid()
+      and database = (select oid from pg_database where datname = current_database())`)
+  await working
+  expect(await other.exclusively('dying', async () => undefined)).toBe('done')
+  await other.close()
+})

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { z } from 'zod'
 import type { Log } from '../log.ts'
+import { createLocks } from './locks.ts'
 
 /** A statement and its values, kept apart: values never become SQL text. */
 export interface Sql {
@@ -75,7 +76,10 @@ export interface Db extends Queryable {
    * Inside a verb that already runs in a transaction it joins that one.
    */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
-  /** A connection of its own for a session-level lock; the lock is let go when the process or the connection dies. */
+  /**
+   * Runs the work while no other process, and nothing else in this one, holds the lock. It is let go when the process or the
+   * connection that holds all of this process's locks dies; `lost` tells.
+   */
   exclusively(lockName: string, work: (lost: AbortSignal) => Promise<void>): Promise<'done' | 'taken'>
   close(): Promise<void>
 }
@@ -157,12 +161,16 @@ export function openDb(options: DbOptions): Db {
   })
   // Lost between two statements of a transaction, nobody else would hear of it and the process would end; the next statement fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
+  const locks = createLocks({ ...config, statement_timeout: 0 })
   return {
     kind: 'db',
     ...queryableOn(pool as unknown as pg.ClientBase),
     tx: (work) => inTransaction(pool, work),
-    exclusively: (lockName, work) => exclusively(config, lockName, work),
-    close: () => pool.end(),
+    exclusively: locks.exclusively,
+    async close() {
+      await locks.close()
+      await pool.end()
+    },
   }
 }
 
@@ -184,29 +192,6 @@ async function inTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Pr
     throw error
   } finally {
     client.release(broken)
-  }
-}
-
-async function exclusively(
-  config: pg.PoolConfig,
-  lockName: string,
-  work: (lost: AbortSignal) => Promise<void>,
-): Promise<'done' | 'taken'> {
-  const client = new pg.Client({ ...config, statement_timeout: 0 })
-  const lost = new AbortController()
-  client.on('error', () => lost.abort())
-  client.on('end', () => lost.abort())
-  await client.connect()
-  try {
-    const answer = await client.query<{ held: boolean }>(
-      'select pg_try_advisory_lock(hashtextextended($1, 0)) as held',
-      [lockName],
-    )
-    if (answer.rows[0]?.held !== true) return 'taken'
-    await work(lost.signal)
-    return 'done'
-  } finally {
-    await client.end().catch(() => undefined)
   }
 }
 

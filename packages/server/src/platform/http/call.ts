@@ -6,6 +6,7 @@ import { dbInside, isDatabaseGone } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { publishEvent } from '../events.ts'
 import { newId, type RequestId } from '../ids.ts'
+import { Live } from '../live.ts'
 import { type Guest, type Operation, type Page, Reply } from '../operation.ts'
 import type { Identity } from './authenticate.ts'
 import * as idempotency from './idempotency.ts'
@@ -28,7 +29,7 @@ export interface RawRequest {
 export interface RawAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array | Readable
+  readonly body: string | Uint8Array | Readable | Live
   /** The outcome is still to come: the answer is not kept for its Idempotency-Key. */
   readonly isOpen?: boolean
 }
@@ -68,6 +69,7 @@ export async function callOperation(ctx: Ctx, operation: Operation, request: Raw
       const errors = [{ path: '/Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }]
       throw failPlatform('validation-error', { errors })
     }
+    if (operation.readContent !== undefined) return await answerOnceForStream(ctx, operation, request, key)
     const asked = { key, fingerprint: idempotency.fingerprintOf(request.method, request.url, request.body) }
     const mode = operation.idempotency ?? 'transaction'
     return mode === 'transaction'
@@ -116,17 +118,62 @@ async function answerOnceWithLease(
 ): Promise<RawAnswer> {
   const claim = await idempotency.claimWithLease(ctx, asked, ctx.requestId)
   if (claim.kind === 'answered') return replayed(claim.answer)
-  if (claim.kind === 'unanswered') {
-    if (operation.resume === undefined) throw failPlatform('idempotency-in-progress')
-    const present = successAnswer(operation, request, await operation.resume(ctx, claim.resourceId))
-    return { ...present, headers: { ...present.headers, 'idempotency-replayed': 'true' } }
-  }
+  if (claim.kind === 'unanswered') return presentState(ctx, operation, request, claim.resourceId)
   const handle = idempotency.leaseHandle(ctx, asked)
   const fresh = await answer({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
     problemAnswer(ctx, error),
   )
   if (fresh.isOpen !== true) await idempotency.finishLease(ctx, asked, ctx.requestId, storable(fresh))
   return fresh
+}
+
+/** For a resource whose first answer was never stored. */
+async function presentState(
+  ctx: Ctx,
+  operation: Operation,
+  request: RawRequest,
+  resourceId: string,
+): Promise<RawAnswer> {
+  if (operation.resume === undefined) throw failPlatform('idempotency-in-progress')
+  return replayed(successAnswer(operation, request, await operation.resume(ctx, resourceId)))
+}
+
+/** The same where the body is read as it comes: the key is tied to what it held by the verb, and a repeat reads it first. */
+async function answerOnceForStream(
+  ctx: Ctx,
+  operation: Operation,
+  request: RawRequest,
+  key: string,
+): Promise<RawAnswer> {
+  const fingerprint = (content: Uint8Array) => idempotency.fingerprintOf(request.method, request.url, content)
+  const unread = { key, fingerprint: idempotency.unreadFingerprintOf(request.method, request.url) }
+  const claim = ctx.requestId
+  if ((await idempotency.claimUnread(ctx, unread, claim)) === 'repeat')
+    return answerRepeat(ctx, operation, request, { key, fingerprint })
+  const handle = idempotency.unreadHandle(ctx, { key, claim, fingerprint })
+  try {
+    const fresh = await answer({ ...ctx, idempotency: handle }, operation, request)
+    await idempotency.finishLease(ctx, unread, claim, storable(fresh))
+    return fresh
+  } catch (error) {
+    await idempotency.releaseUnread(ctx, key, claim)
+    throw error
+  }
+}
+
+async function answerRepeat(
+  ctx: Ctx,
+  operation: Operation,
+  request: RawRequest,
+  asked: { readonly key: string; readonly fingerprint: (content: Uint8Array) => Uint8Array },
+): Promise<RawAnswer> {
+  const { headers, stream } = request
+  const content = await operation.readContent?.(ctx, { headers, stream })
+  if (content === undefined) throw new Error('a repeat cannot be compared')
+  const known = await idempotency.judgeRepeat(ctx, { key: asked.key, fingerprint: asked.fingerprint(content) })
+  if (known.kind === 'answered') return replayed(known.answer)
+  if (known.kind === 'unanswered') return presentState(ctx, operation, request, known.resourceId)
+  throw failPlatform('idempotency-in-progress')
 }
 
 function readInput(
@@ -168,7 +215,7 @@ function successAnswer(operation: Operation, request: RawRequest, result: unknow
   const status = reply?.status ?? operation.status ?? (operation.output === undefined ? 204 : 200)
   const headers: Record<string, string> = { ...reply?.headers }
   const value = reply === undefined ? result : reply.body
-  if (value instanceof Readable) return { status, headers, body: value }
+  if (value instanceof Readable || value instanceof Live) return { status, headers, body: value }
   if (operation.list === true && operation.output !== undefined) {
     const page = value as Page<unknown>
     if (page.next !== undefined) headers.link = `<${nextUrl(request.url, page.next)}>; rel="next"`
@@ -200,11 +247,11 @@ function nextUrl(url: string, cursor: string): string {
 }
 
 function storable({ status, headers, body }: RawAnswer): idempotency.StoredAnswer {
-  if (body instanceof Readable) throw new Error('an answer that is a stream cannot be kept')
+  if (body instanceof Readable || body instanceof Live) throw new Error('an answer that is a stream cannot be kept')
   return { status, headers, body: typeof body === 'string' ? new TextEncoder().encode(body) : body }
 }
 
-function replayed(stored: idempotency.StoredAnswer): RawAnswer {
+function replayed(stored: RawAnswer | idempotency.StoredAnswer): RawAnswer {
   return { ...stored, headers: { ...stored.headers, 'idempotency-replayed': 'true' } }
 }
 
@@ -215,6 +262,7 @@ export function problemAnswer(ctx: Pick<Ctx, 'log' | 'baseUrl' | 'requestId'>, e
     ctx.log.error({ err: problem.cause ?? problem, code: problem.code, requestId: ctx.requestId }, 'request failed')
   const headers: Record<string, string> = { 'content-type': problemContentType }
   if (problem.entry.status === 401) headers['www-authenticate'] = 'Bearer realm="purser"'
+  if (problem.entry.status === 416) headers['content-range'] = `bytes */${problem.members.size}`
   const retryAfter = problem.members.retryAfterSeconds
   if (typeof retryAfter === 'number') headers['retry-after'] = String(retryAfter)
   else if (problem.entry.status === 503 || problem.code === 'idempotency-in-progress') headers['retry-after'] = '1'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { instantOf } from '../clock.ts'
 import type { Ctx, IdempotencyHandle } from '../ctx.ts'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
-import { failPlatform } from '../errors.ts'
+import { failPlatform, isProblem } from '../errors.ts'
 
 /** How long the first request may run before another may take its key over (only for verbs that await something outside). */
 const runningMsMax = 60_000
@@ -27,6 +27,14 @@ type Stored = z.output<typeof Stored>
 /** What a request with an Idempotency-Key is, compared byte by byte: method, path and the body as it was sent. */
 export function fingerprintOf(method: string, url: string, body: Uint8Array): Uint8Array {
   return createHash('sha256').update(`${method} ${url}\n`).update(body).digest()
+}
+
+/**
+ * The same for a body that is read as it comes: what it is is known only at its end, so until then the key is held under
+ * this, which no whole request has.
+ */
+export function unreadFingerprintOf(method: string, url: string): Uint8Array {
+  return createHash('sha256').update(`unread ${method} ${url}\n`).digest()
 }
 
 export interface IdempotentRequest {
@@ -100,6 +108,58 @@ export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim
   const stored = await find(ctx, ctx.db, request.key)
   if (stored === undefined) return claimWithLease(ctx, request, claim)
   return judge(ctx, stored, request)
+}
+
+/**
+ * Takes the key, with a lease, for a body that is still to be read. A repeat must read it before it can be judged; one that comes
+ * while the first is read is told to wait, and one that comes when the first's lease has ended takes over: the first then ties nothing.
+ */
+export async function claimUnread(ctx: Ctx, request: IdempotentRequest, claim: string): Promise<'first' | 'repeat'> {
+  try {
+    return (await claimWithLease(ctx, request, claim)).kind === 'first' ? 'first' : 'repeat'
+  } catch (error) {
+    if (isProblem(error, 'idempotency-key-reused')) return 'repeat'
+    throw error
+  }
+}
+
+/** What a repeat is answered, now that its body is read: what was kept for it, or that the key was used with another. */
+export async function judgeRepeat(ctx: Ctx, request: IdempotentRequest): Promise<Claim> {
+  const stored = await find(ctx, ctx.db, request.key)
+  return stored === undefined ? { kind: 'first' } : judge(ctx, stored, request)
+}
+
+/**
+ * Ties the key to the resource and to the content that was read, in the intent's own transaction. A claim that another took over
+ * ties nothing: of two requests with one key one takes effect.
+ */
+export function unreadHandle(
+  ctx: Pick<Ctx, 'tenant'>,
+  {
+    key,
+    claim,
+    fingerprint,
+  }: { readonly key: string; readonly claim: string; readonly fingerprint: (content: Uint8Array) => Uint8Array },
+): IdempotencyHandle {
+  const { organisationId, environment } = ctx.tenant
+  return {
+    key,
+    commit: async (tx, resourceId, content) => {
+      if (content === undefined) throw new Error('a body that is streamed is tied with what it held')
+      const tied = await tx.run(sql`
+        update idempotency_keys set resource_id = ${resourceId}, fingerprint = ${fingerprint(content)}
+        where organisation_id = ${organisationId} and environment = ${environment} and key = ${key} and claim = ${claim} and state = 'running'`)
+      if (tied !== 1) throw failPlatform('idempotency-in-progress')
+    },
+  }
+}
+
+/** Lets go of a key that was tied to nothing: what is refused before its body was read is judged anew when it is sent again. */
+export async function releaseUnread(ctx: Ctx, key: string, claim: string): Promise<void> {
+  const { organisationId, environment } = ctx.tenant
+  await ctx.db.run(sql`
+    delete from idempotency_keys where organisation_id = ${organisationId} and environment = ${environment} and key = ${key}
+      and claim = ${claim} and resource_id is null`)
 }
 
 /** Ties the key to the resource in the intent's own transaction. */

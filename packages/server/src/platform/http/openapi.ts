@@ -123,7 +123,7 @@ function responsesOf(operation: Operation): Json {
   const status = operation.status ?? (operation.output === undefined && isJson ? 204 : 200)
   responses[status] = isJson ? success(operation, operation.output) : streamed(operation.streamsOutput ?? '*/*')
   for (const [other, schema] of Object.entries(operation.otherOutputs ?? {}))
-    responses[other] = success(operation, schema)
+    responses[other] = success(operation, other === '204' ? undefined : schema)
   const byStatus = new Map<number, string[]>()
   for (const [code, entry] of Object.entries(errorsOf(operation)))
     byStatus.set(entry.status, [...(byStatus.get(entry.status) ?? []), code])

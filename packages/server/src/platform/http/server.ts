@@ -3,10 +3,12 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { Deps } from '../ctx.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import type { RequestId } from '../ids.ts'
+import { Live } from '../live.ts'
 import type { Guest, GuestRequest, Operation } from '../operation.ts'
 import { type Identity, unauthorized } from './authenticate.ts'
 import { callerOf, callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer } from './call.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
+import { OpenLines } from './line.ts'
 
 /** Bytes of a JSON request body. */
 export const bodyBytesMax = 1_048_576
@@ -61,14 +63,16 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     done(null, payload)
   })
   const admit = createAdmission(options)
+  const lines = new OpenLines()
   for (const page of options.pages) addPage(app, page, options, admit)
   const isStreamed = (operation: Operation): boolean => operation.streamsInput !== undefined
   for (const operation of options.operations.filter((one) => !isStreamed(one)))
-    addOperation(app, operation, options, admit)
+    addOperation(app, operation, { options, admit, lines })
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-    for (const operation of options.operations.filter(isStreamed)) addOperation(scope, operation, options, admit)
+    for (const operation of options.operations.filter(isStreamed))
+      addOperation(scope, operation, { options, admit, lines })
   })
   return {
     async listen(port, host) {
@@ -79,6 +83,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     async close() {
       closing = true
       await turns(receiveTurns)
+      lines.stop()
       await app.close()
     },
   }
@@ -117,21 +122,23 @@ function addPage(app: FastifyInstance, page: PublicPage, options: HttpOptions, a
   void options
 }
 
-function addOperation(app: FastifyInstance, operation: Operation, options: HttpOptions, admit: Admit): void {
-  const { deps } = options
+function addOperation(app: FastifyInstance, operation: Operation, door: Door): void {
+  const { deps } = door.options
   app.route({
     method: operation.method,
     url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler: async (request, reply) => {
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
-      const caller = await identify(operation, request, reply, { options, admit })
+      const caller = await identify(operation, request, reply, door)
       const ctx = makeCtx(deps, caller, request.id as RequestId)
       const answer = await callOperation(ctx, operation, rawRequest(request))
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
       if (deps.log.isLevelEnabled('debug'))
         deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
-      return send(request, reply, answer)
+      return answer.body instanceof Live
+        ? hold(request, reply, { ...answer, body: answer.body }, door.lines)
+        : send(request, reply, answer)
     },
   })
 }
@@ -139,6 +146,7 @@ function addOperation(app: FastifyInstance, operation: Operation, options: HttpO
 interface Door {
   readonly options: HttpOptions
   readonly admit: Admit
+  readonly lines: OpenLines
 }
 
 /** Who calls: a guest where the operation takes guests and one shows himself, otherwise whoever's key it is. */
@@ -191,12 +199,34 @@ function rawRequest(request: FastifyRequest): Parameters<typeof callOperation>[2
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): FastifyReply {
-  reply
-    .code(answer.status)
-    .headers({ ...answer.headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
-  if (answer.headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
+  setHead(request, reply, answer)
+  if (answer.body instanceof Live) throw new Error('only an operation keeps its answer open')
   if (answer.body instanceof Readable) return reply.send(answer.body)
   return reply.send(answer.body.length === 0 ? undefined : answer.body)
+}
+
+function setHead(request: FastifyRequest, reply: FastifyReply, { status, headers }: RawAnswer): void {
+  reply.code(status).headers({ ...headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
+  if (headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
+}
+
+/**
+ * Sends the head and hands the line over, past the library, which would keep a node stream and its listeners for each. The
+ * connection ends with the answer, so that a server that stops waits for nobody.
+ */
+function hold(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: RawAnswer & { readonly body: Live },
+  lines: OpenLines,
+): FastifyReply {
+  setHead(request, reply, answer)
+  reply.header('connection', 'close').hijack()
+  reply.raw.writeHead(answer.status, reply.getHeaders())
+  const line = lines.open(reply.raw, answer.body.closed)
+  answer.body.open(line)
+  if (lines.isStopping) line.end()
+  return reply
 }
 
 const libraryFaults: Readonly<Record<string, Problem>> = {

@@ -57,7 +57,8 @@ export const facilitatorOperations: readonly Operation[] = [
     id: 'facilitator.resources',
     method: 'GET',
     path: '/facilitator/discovery/resources',
-    summary: 'List what declared itself by the bazaar extension when it was paid for, and what its organisation made public.',
+    summary:
+      'List what declared itself by the bazaar extension when it was paid for, and what its organisation made public.',
     query: schema.DiscoveryQuery,
     output: schema.DiscoveredResources,
     run: (ctx, { query }) => discoverResources(ctx, query),

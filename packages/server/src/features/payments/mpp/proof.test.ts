@@ -72,7 +72,10 @@ test('a proof of the account buys what costs nothing, is settled at once, and co
   expect(usage.body.payments).toMatchObject({ used: 1 })
   const { paymentId, settlementToken } = verified.body
   const settled = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
-  expect([settled.status, settled.body]).toEqual([200, { receipt: expect.any(String), txHash: null, settledAt: now.toISOString() }])
+  expect([settled.status, settled.body]).toEqual([
+    200,
+    { receipt: expect.any(String), txHash: null, settledAt: now.toISOString() },
+  ])
 })
 
 test('a hundred copies of one proof, sent to two processes at once, buy once', async () => {

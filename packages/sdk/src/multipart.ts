@@ -1,0 +1,77 @@
+import type { Upload } from './transport.ts'
+
+/** What can be put into a vault as a file. A `ReadableStream` or an `AsyncIterable` goes out as it comes and is never whole in memory. */
+export type FileSource = Blob | Uint8Array | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>
+
+/** How a file is called. A `File` has a name and a type of its own. */
+export interface FileNaming {
+  readonly name?: string | undefined
+  /** `application/octet-stream` when left out. */
+  readonly mimeType?: string | undefined
+}
+
+/**
+ * A form with one field `file` (RFC 7578). The names in it are written as browsers do: quotes and line ends are
+ * percent-encoded, so that no name can end its header. Source: WHATWG HTML, section 4.10.21.8.
+ */
+export function fileForm(source: FileSource, naming: FileNaming): Upload {
+  const boundary = `purser-${crypto.randomUUID()}`
+  const [head, tail] = [headOf(boundary, nameOf(source, naming), typeOf(source, naming)), `\r\n--${boundary}--\r\n`]
+  const contentType = `multipart/form-data; boundary=${boundary}`
+  if (source instanceof Blob) return { contentType, body: new Blob([head, source, tail]) }
+  if (source instanceof Uint8Array) return { contentType, body: new Blob([head, new Uint8Array(source), tail]) }
+  const encoder = new TextEncoder()
+  return { contentType, body: streamOf(parts(encoder.encode(head), source, encoder.encode(tail))) }
+}
+
+function headOf(boundary: string, name: string, mimeType: string): string {
+  const disposition = `form-data; name="file"; filename="${name.replace(/["\r\n]/g, encodeURIComponent)}"`
+  return `--${boundary}\r\nContent-Disposition: ${disposition}\r\nContent-Type: ${mimeType}\r\n\r\n`
+}
+
+function nameOf(source: FileSource, { name }: FileNaming): string {
+  return name ?? (typeof File !== 'undefined' && source instanceof File ? source.name : 'file')
+}
+
+const octets = 'application/octet-stream'
+
+function typeOf(source: FileSource, { mimeType }: FileNaming): string {
+  const type = mimeType ?? (source instanceof Blob ? source.type : '')
+  if (!/^[\x20-\x7e]*$/.test(type)) throw new TypeError('mimeType holds characters that a header cannot.')
+  return type === '' ? octets : type
+}
+
+async function* parts(
+  head: Uint8Array,
+  source: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>,
+  tail: Uint8Array,
+): AsyncGenerator<Uint8Array> {
+  yield head
+  yield* source instanceof ReadableStream ? chunksOf(source) : source
+  yield tail
+}
+
+/** Not every engine iterates a stream by itself. */
+export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader()
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}
+
+/** One piece is asked for when there is room for one, so that a fast source waits for a slow network. */
+function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const { done, value } = await pieces.next()
+        if (done === true) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: async () => void (await pieces.return(undefined)),
+    },
+    { highWaterMark: 0 },
+  )
+}

@@ -1,0 +1,31 @@
+import { call, list } from './call.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Body, Item, Json, Query } from './operations.ts'
+import type { Listing } from './paging.ts'
+import type { CallOptions, Send } from './transport.ts'
+
+/** A paid route as it was seen; `amount` is decimal USD. Names and kinds of what it takes, and never a secret as an example. */
+export type RouteSnapshot = Body<operations['registry.snapshots.create']>
+export type SnapshotAccepted = Json<operations['registry.snapshots.create']['responses'][202]>
+export type RegistryRoute = Item<operations['registry.routes.list']>
+export type RegistryQuery = Query<operations['registry.routes.list']>
+/** A public route is shown to every organisation by the facilitator's discovery. */
+export type RegistryRouteChange = Body<operations['registry.routes.update']>
+
+/** The operations on the organisation's paid routes. */
+export function registryOf(send: Send) {
+  return {
+    snapshots: {
+      create: (body: RouteSnapshot, options?: CallOptions): Promise<SnapshotAccepted> =>
+        call(send, 'POST', '/registry/snapshots', { ...options, body }),
+    },
+    routes: {
+      list: (query?: RegistryQuery, options?: CallOptions): Listing<RegistryRoute> =>
+        list(send, '/registry/routes', { ...options, query }),
+      get: (id: string, options?: CallOptions): Promise<RegistryRoute> =>
+        call(send, 'GET', '/registry/routes/{id}', { ...options, params: { id } }),
+      update: (id: string, body: RegistryRouteChange, options?: CallOptions): Promise<RegistryRoute> =>
+        call(send, 'PATCH', '/registry/routes/{id}', { ...options, params: { id }, body }),
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { type Jwks, readJwks } from './keys.ts'
+
+export type FetchKeysOptions = {
+  /** Another `fetch`, for proxies and tests. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+  readonly signal?: AbortSignal | undefined
+  /** For the whole request; 10 s when left out. */
+  readonly timeoutMs?: number | undefined
+}
+
+/** There was no key set to be had. It says nothing about any proof. */
+export class KeysUnavailableError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'KeysUnavailableError'
+  }
+}
+
+const keySetBytesMax = 262_144
+
+/**
+ * The keys of the service at this address, from `/.well-known/jwks.json`, each under its whole name (`did:web:pay.example.com#seal-1`),
+ * so that no other signer's statement passes with them. The address is what is trusted: https, or this machine, and no redirect is
+ * followed. Throws a `TypeError` for another address and a `KeysUnavailableError` where there is no key set. Retired keys are in
+ * the set as well; keep the answer and later checks need no network. Source: RFC 7517; did:web.
+ */
+export async function fetchKeys(baseUrl: string, options: FetchKeysOptions = {}): Promise<Jwks> {
+  const base = trustworthy(baseUrl)
+  const text = await textOf(`${base.origin}${base.pathname.replace(/\/+$/, '')}/.well-known/jwks.json`, options)
+  const signer = didOf(base)
+  const keys = (readJwks(jsonOf(text)) ?? []).flatMap(({ kid, x }) => {
+    const name = kid.includes('#') ? kid : `${signer}#${kid}`
+    return name.startsWith(`${signer}#`) ? [{ kty: 'OKP', crv: 'Ed25519', kid: name, x }] : []
+  })
+  if (keys.length === 0) throw new KeysUnavailableError('The answer is no JSON Web Key Set with an Ed25519 key of its own.')
+  return { keys }
+}
+
+function trustworthy(baseUrl: string): URL {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  const isLocal = url !== undefined && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)) return url
+  throw new TypeError('Keys can be fetched from an https address, or by http from this machine.')
+}
+
+/** As the service names itself when it signs. Source: did:web, section "Create (Register)". */
+function didOf({ host, pathname }: URL): string {
+  const path = pathname.split('/').filter((part) => part !== '')
+  return ['did', 'web', ...[host, ...path].map(encodeURIComponent)].join(':')
+}
+
+async function textOf(url: string, { fetch: other, signal, timeoutMs = 10_000 }: FetchKeysOptions): Promise<string> {
+  const send = other ?? ((input, init) => fetch(input, init))
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout])
+  try {
+    const response = await send(url, { redirect: 'error', signal: either, headers: { accept: 'application/json' } })
+    if (response.status === 200) return await boundedText(response)
+    await response.body?.cancel()
+    throw new KeysUnavailableError(`The key set was answered with status ${response.status}.`)
+  } catch (error) {
+    if (error instanceof KeysUnavailableError) throw error
+    throw new KeysUnavailableError('The key set could not be fetched.', error)
+  }
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const reader = response.body?.getReader()
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let text = ''
+  let bytes = 0
+  for (let read = await reader?.read(); read !== undefined && !read.done; read = await reader?.read()) {
+    bytes += read.value.length
+    if (bytes > keySetBytesMax) {
+      await reader?.cancel()
+      throw new KeysUnavailableError('The key set is too large.')
+    }
+    text += decoder.decode(read.value, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new KeysUnavailableError('The key set is not JSON.', error)
+  }
+}

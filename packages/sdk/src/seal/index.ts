@@ -1,0 +1,20 @@
+export {
+  buildManifest,
+  documentContent,
+  type ItemProof,
+  itemProof,
+  manifestHash,
+  merkleRootOf,
+  readItemProof,
+  readSealProof,
+  type SealedItem,
+  type SealKey,
+  type SealManifest,
+  type SealProof,
+  type SealStatement,
+} from '@purser/protocol'
+export { type Content, type ContentDigest, contentBytesMax } from './content.ts'
+export { type FetchKeysOptions, fetchKeys, KeysUnavailableError } from './fetch-keys.ts'
+export type { Jwks } from './keys.ts'
+export type { Fault, Verdict } from './verdict.ts'
+export { type TrustedKeys, type VerifyItemOptions, type VerifyOptions, verifyItem, verifySeal } from './verify.ts'

@@ -1,0 +1,96 @@
+import { callUntyped, fill, listUntyped } from './call.ts'
+import { type FileNaming, type FileSource, fileForm } from './multipart.ts'
+import type { Listing, PageQuery } from './paging.ts'
+import type { CallOptions, Open, Send } from './transport.ts'
+import { type EventsQuery, vaultEvents } from './vault-events.ts'
+import type {
+  NewDocument,
+  NewVault,
+  NewVaultEvent,
+  NewVaultToken,
+  Vault,
+  VaultDocument,
+  VaultEvent,
+  VaultFile,
+  VaultQuota,
+  VaultState,
+  VaultStatus,
+  VaultToken,
+} from './vault-records.ts'
+
+/** The operations on vaults, and on what is in them. */
+export function vaultsOf(send: Send, open: Open) {
+  return {
+    ...lifeOf(send),
+    documents: documentsOf(send),
+    files: filesOf(send, open),
+    tokens: {
+      create: (id: string, body: NewVaultToken = {}, options?: CallOptions): Promise<VaultToken> =>
+        callUntyped(send, 'POST', '/vaults/{id}/tokens', { ...options, params: { id }, body }),
+    },
+    emit: (id: string, body: NewVaultEvent, options?: CallOptions): Promise<VaultEvent> =>
+      callUntyped(send, 'POST', '/vaults/{id}/emit', { ...options, params: { id }, body }),
+    /** What happens in the vault, live, until it is sealed or gone; `for await` it, and break off when you like. */
+    events: (id: string, query?: EventsQuery, options?: CallOptions): AsyncIterable<VaultEvent> =>
+      vaultEvents(open, id, query, options),
+  }
+}
+
+function lifeOf(send: Send) {
+  return {
+    create: (body: NewVault = {}, options?: CallOptions): Promise<Vault> =>
+      callUntyped(send, 'POST', '/vaults', { ...options, body }),
+    list: (query?: PageQuery & { readonly status?: VaultStatus }, options?: CallOptions): Listing<Vault> =>
+      listUntyped(send, '/vaults', { ...options, query }),
+    quota: (options?: CallOptions): Promise<VaultQuota> => callUntyped(send, 'GET', '/vaults/quota', { ...options }),
+    get: (id: string, options?: CallOptions): Promise<VaultState> =>
+      callUntyped(send, 'GET', '/vaults/{id}', { ...options, params: { id } }),
+    delete: (id: string, options?: CallOptions): Promise<void> =>
+      callUntyped(send, 'DELETE', '/vaults/{id}', { ...options, params: { id } }),
+    /** Lets it live for `ttl` from now. */
+    extend: (id: string, body: { readonly ttl: string }, options?: CallOptions): Promise<Vault> =>
+      callUntyped(send, 'POST', '/vaults/{id}/extend', { ...options, params: { id }, body }),
+    /** Keeps it until it is deleted. */
+    persist: (id: string, options?: CallOptions): Promise<Vault> =>
+      callUntyped(send, 'POST', '/vaults/{id}/persist', { ...options, params: { id } }),
+    /** Closes it to writes for ever and signs what it holds. */
+    seal: (id: string, body: { readonly summary?: string | undefined } = {}, options?: CallOptions): Promise<Vault> =>
+      callUntyped(send, 'POST', '/vaults/{id}/seal', { ...options, params: { id }, body }),
+    /** What the seal proves, or that one item is in it; checked offline by `@purser/sdk/seal`. */
+    proof: (id: string, query?: { readonly item?: string | undefined }, options?: CallOptions): Promise<unknown> =>
+      callUntyped(send, 'GET', '/vaults/{id}/proof', { ...options, params: { id }, query }),
+  }
+}
+
+function documentsOf(send: Send) {
+  return {
+    add: (id: string, body: NewDocument, options?: CallOptions): Promise<VaultDocument> =>
+      callUntyped(send, 'POST', '/vaults/{id}/documents', { ...options, params: { id }, body }),
+    get: (id: string, docId: string, options?: CallOptions): Promise<VaultDocument> =>
+      callUntyped(send, 'GET', '/vaults/{id}/documents/{docId}', { ...options, params: { id, docId } }),
+  }
+}
+
+function filesOf(send: Send, open: Open) {
+  return {
+    /**
+     * Uploads a file. A stream goes out as it comes and is sent once; everything else may be sent again when an answer is lost.
+     * The timeout (10 minutes when left out) is for the whole upload.
+     */
+    add: (id: string, file: FileSource, options: FileNaming & CallOptions = {}): Promise<VaultFile> => {
+      const { name, mimeType, timeoutMs = uploadMsMax, ...others } = options
+      const upload = fileForm(file, { name, mimeType })
+      return callUntyped(send, 'POST', '/vaults/{id}/files', { ...others, timeoutMs, params: { id }, upload })
+    },
+    /** The file as a response whose body is read as it comes; `headers: { range: 'bytes=0-99' }` asks for a part. */
+    get: (id: string, fileId: string, options: CallOptions = {}): Promise<Response> =>
+      open(fill('/vaults/{id}/files/{fileId}', { id, fileId }), {
+        ...options,
+        headers: { accept: '*/*', ...options.headers },
+      }),
+    delete: (id: string, fileId: string, options?: CallOptions): Promise<void> =>
+      callUntyped(send, 'DELETE', '/vaults/{id}/files/{fileId}', { ...options, params: { id, fileId } }),
+  }
+}
+
+const uploadMsMax = 600_000

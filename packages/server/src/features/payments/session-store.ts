@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { sql, type Tx } from '../../platform/db/db.ts'
+import { type Id, id, type PaymentId } from '../../platform/ids.ts'
+import { paymentStatuses } from './schema.ts'
+
+export const BuyingRow = z.object({
+  id: id('pay'),
+  walletId: z.string().nullable(),
+  payer: z.string().nullable(),
+  resource: z.string().nullable(),
+  status: z.enum(paymentStatuses),
+  failureReason: z.string().nullable(),
+})
+export type BuyingRow = z.output<typeof BuyingRow>
+
+/** Holds a payment's row until the transaction ends, so that requests for its session come one after another. */
+export function lockBuying(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promise<BuyingRow | undefined> {
+  return tx.maybeOne(
+    BuyingRow,
+    sql`
+    select id, wallet_id, payer, resource, status, failure_reason from payments
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
+    for no key update`,
+  )
+}
+
+/** Writes on the payment what it bought. */
+export async function markBought(
+  tx: Tx,
+  tenant: Tenant,
+  paymentId: PaymentId,
+  bought: { readonly sessionId: Id<'sess'>; readonly vaultId: Id<'vlt'> },
+): Promise<void> {
+  await tx.run(sql`
+    update payments set session_id = ${bought.sessionId}, vault_id = ${bought.vaultId}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}`)
+}

@@ -1,0 +1,47 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import type { Id, PaymentId } from '../../platform/ids.ts'
+import { fail, failBody } from './errors.ts'
+import { lockBuying, markBought } from './session-store.ts'
+
+/** What a session is bound to: who paid which wallet, at which host. Null where the payment does not say. */
+export interface BuyingPayment {
+  readonly id: PaymentId
+  readonly walletId: string | null
+  readonly payer: string | null
+  readonly host: string | null
+}
+
+/** What `lockBuyingPayment` may refuse, for the tables of the operations that use it. */
+export const buyingErrors = {
+  'payment-not-found': failBody.table['payment-not-found'],
+  'settlement-failed': fail.table['settlement-failed'],
+  'payment-voided': fail.table['payment-voided'],
+}
+
+/**
+ * The payment that a session is asked for, held until the transaction ends: two requests for one payment wait for each other.
+ * It may be settled or still on its way; one that ended without money buys nothing.
+ */
+export async function lockBuyingPayment(
+  tx: Tx,
+  { tenant }: Pick<Ctx, 'tenant'>,
+  paymentId: PaymentId,
+): Promise<BuyingPayment> {
+  const payment = await lockBuying(tx, tenant, paymentId)
+  if (payment === undefined) throw failBody('payment-not-found')
+  const { id, status, walletId, payer, resource } = payment
+  if (status === 'settlement_failed') throw fail('settlement-failed', { reason: payment.failureReason })
+  if (status === 'voided') throw fail('payment-voided', { reason: payment.failureReason })
+  return { id, walletId, payer, host: resource === null ? null : new URL(resource).host }
+}
+
+/** Ties the payment, which the caller holds, to what it bought. */
+export function tieToSession(
+  tx: Tx,
+  { tenant }: Pick<Ctx, 'tenant'>,
+  paymentId: PaymentId,
+  bought: { readonly sessionId: Id<'sess'>; readonly vaultId: Id<'vlt'> },
+): Promise<void> {
+  return markBought(tx, tenant, paymentId, bought)
+}

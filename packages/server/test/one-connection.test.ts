@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operations } from '../src/operations.ts'
+import { asKey, askRaw } from './ask.ts'
+import { makeResources, type Resources, samplesOf } from './samples.ts'
+import { aWorld, type Org, type World } from './world.ts'
+
+let world: World
+let org: Org
+let ids: Resources
+
+/** A verb that wants a second connection while it holds one works alone, and stands still when as many run at once as there are connections. */
+beforeAll(async () => {
+  world = await aWorld({ config: { databaseConnectionsMax: 1, role: 'api' } })
+  org = await world.organisation()
+  ids = await makeResources(world, org)
+})
+afterAll(async () => {
+  await world?.stop()
+})
+
+const posts = operations.filter(({ method, streamsInput }) => method === 'POST' && streamsInput === undefined)
+
+test.each(posts.map((operation) => [operation.id, operation] as const))(
+  '%s with an Idempotency-Key needs no second database connection while it holds one',
+  async (id, operation) => {
+    const { params, body } = samplesOf(ids)[id]?.() ?? {}
+    const headers = { ...asKey(org.testKey), 'idempotency-key': randomUUID() }
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    const began = performance.now()
+    const answer = await askRaw(world.base, operation, { headers, params: params ?? {}, body: text })
+    expect(answer.status, answer.text).toBeLessThan(500)
+    // The pool gives up after ten seconds.
+    expect(performance.now() - began).toBeLessThan(8_000)
+  },
+)
