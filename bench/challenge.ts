@@ -5,7 +5,7 @@ import { type Ground, priceUsd, startGround } from './ground.ts'
 import { getRequest, runLoad } from './load.ts'
 import { measure, type Run } from './measure.ts'
 import { challengeIdOf, startMppx } from './mppx-side.ts'
-import { startHome, startPurser } from './sides.ts'
+import { registerTempoWallet, startHome, startPurser } from './sides.ts'
 
 export interface ChallengePlan {
   readonly rounds: number
@@ -64,12 +64,12 @@ export async function benchChallenge(plan: ChallengePlan, closing: Closing): Pro
   console.log(table(head, cells))
   const rate = (index: number) => median(rounds.map((round) => round[index]?.perSecond ?? Number.NaN))
   const cpu = (index: number) => median(rounds.map((round) => cpuOf(round[index])))
-  for (const peer of [0, 1]) {
-    const ratios = `${figure(rate(2) / rate(peer))}x the rate, ${figure(cpu(peer) / cpu(2))}x less CPU`
+  for (const peer of [0, 2]) {
+    const ratios = `${figure(rate(peer + 1) / rate(peer))}x the rate, ${figure(cpu(peer) / cpu(peer + 1))}x less CPU`
     console.log(`\n  ours against ${asked[peer]?.name}: ${ratios}`)
   }
   for (const fault of rounds.flat().flatMap((run) => run.fault ?? [])) console.log(`  WRONG: ${fault}`)
-  const oursTwice = sum(rounds.map((round) => round[2]?.idsGivenTwice ?? 0))
+  const oursTwice = sum(rounds.flatMap((round) => [1, 3].map((ours) => round[ours]?.idsGivenTwice ?? 0)))
   return oursTwice + sum(rounds.flat().map((run) => run.wrong))
 }
 
@@ -80,25 +80,25 @@ async function startAll(ground: Ground, closing: Closing): Promise<readonly Aske
   closing.add(() => home.stop())
   const purser = await startPurser(ground, home)
   closing.add(() => purser.child.stop())
-  const shop = await startChild('paid-shop.ts', {
-    BENCH_PURSER: `http://127.0.0.1:${purser.port}`,
-    BENCH_API_KEY: home.apiKey ?? '',
-    BENCH_WALLET: home.walletId ?? '',
-    BENCH_PRICE: priceUsd,
-    BENCH_BATCH: String(batch),
-  })
-  closing.add(() => shop.stop())
+  const shopOf = async (name: string, otherWallets: string): Promise<Asked> => {
+    const shop = await startChild('paid-shop.ts', {
+      BENCH_PURSER: `http://127.0.0.1:${purser.port}`,
+      BENCH_API_KEY: home.apiKey ?? '',
+      BENCH_WALLET: home.walletId ?? '',
+      BENCH_OTHER_WALLETS: otherWallets,
+      BENCH_PRICE: priceUsd,
+      BENCH_BATCH: String(batch),
+    })
+    closing.add(() => shop.stop())
+    const watched = [{ name: 'shop', pid: shop.pid }, ...purser.watched]
+    return { name, request: getRequest('/report'), port: Number(shop.ready('port')), watched }
+  }
   const mppx = { port: official.port, watched: [{ name: 'shop', pid: official.child.pid }] }
-  const shops = [{ name: 'shop', pid: shop.pid }, ...purser.watched]
   return [
     { name: 'mppx, tempo + evm + x402', request: getRequest('/dual'), ...mppx },
+    await shopOf('Purser, tempo + evm + x402 v2 + v1', await registerTempoWallet(purser, ground)),
     { name: 'mppx, evm + x402', request: getRequest('/one'), ...mppx },
-    {
-      name: 'Purser middleware, evm + x402 v2 + v1',
-      request: getRequest('/report'),
-      port: Number(shop.ready('port')),
-      watched: shops,
-    },
+    await shopOf('Purser, evm + x402 v2 + v1', ''),
   ]
 }
 

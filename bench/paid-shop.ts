@@ -9,6 +9,7 @@ await runAsChild(async () => {
     apiKey: setting('BENCH_API_KEY'),
     baseUrl: setting('BENCH_PURSER'),
     walletId: setting('BENCH_WALLET'),
+    otherWalletIds: setting('BENCH_OTHER_WALLETS').split(' ').filter(Boolean),
     challengeBatch: Number(setting('BENCH_BATCH')),
   })
   app.get(

@@ -127,12 +127,21 @@ function verifyBody({ credential }: SignedPayment, walletId: string): string {
   })
 }
 
-async function registerWallet(
+/** A wallet of the same account on Tempo, which can be asked for and, without a node here, not be paid. */
+export function registerTempoWallet({ port, headers }: PurserSide, { bill }: Ground): Promise<string> {
+  return register(port, headers, { address: bill.payTo, chain: 'tempo-moderato', supportedTokens: ['pathUSD'] })
+}
+
+function registerWallet(port: number, headers: Readonly<Record<string, string>>, { bill }: Ground): Promise<string> {
+  const supportedTokens = [bill.token.symbol]
+  return register(port, headers, { address: bill.payTo, chain: bill.network.name, supportedTokens })
+}
+
+async function register(
   port: number,
   headers: Readonly<Record<string, string>>,
-  { bill }: Ground,
+  wanted: Readonly<Record<string, unknown>>,
 ): Promise<string> {
-  const wanted = { address: bill.payTo, chain: bill.network.name, supportedTokens: [bill.token.symbol] }
   const request = postRequest('/wallet-infra/byo-wallets', JSON.stringify(wanted), headers)
   const { answers } = await runLoad({ port, connections: 1, requests: [request], msMax: 30_000 })
   const id = parseObject(answers[0]?.body ?? '').id

@@ -17,7 +17,7 @@ export interface PaidShop {
   stop(): Promise<void>
 }
 
-type Account = 'apiKey' | 'baseUrl' | 'walletId' | 'challengeBatch' | 'publicUrl'
+type Account = 'apiKey' | 'baseUrl' | 'walletId' | 'otherWalletIds' | 'signOffers' | 'challengeBatch' | 'publicUrl'
 
 /** A shop's account with Purser, and what a test wants otherwise than usual. */
 export interface Till extends Pick<onExpress.WalletOptions, Account> {

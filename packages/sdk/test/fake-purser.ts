@@ -8,6 +8,7 @@ import {
   tempoChargeRequest,
 } from '@purser/protocol'
 import { encodeHeader } from '../src/middleware/headers.ts'
+import { openFakeVaults } from './fake-vaults.ts'
 
 export const apiKey = 'svc_test_sk_for-the-sdk-tests'
 export const payer = '0x1111111111111111111111111111111111111111'
@@ -47,6 +48,7 @@ export async function startFakePurser(): Promise<FakePurser> {
   const seen: SeenRequest[] = []
   const scripts = new Map<string, Doing[]>()
   const used = new Set<string>()
+  const vaults = openFakeVaults()
   let baseUrl = ''
   const server = createServer(async (req, res) => {
     const body = await readJson(req)
@@ -54,7 +56,7 @@ export async function startFakePurser(): Promise<FakePurser> {
     seen.push({ method: req.method ?? '', path, headers: req.headers, body })
     const doings = scripts.get([...scripts.keys()].find((end) => path.endsWith(end)) ?? '')
     const doing = doings?.length === 1 ? doings[0] : doings?.shift()
-    perform(req, res, doing ?? byContract(path, body, used, baseUrl))
+    perform(req, res, doing ?? vaults(path, body) ?? byContract(path, body, used, baseUrl))
   })
   baseUrl = await listen(server)
   return {
@@ -129,7 +131,8 @@ export function verification(changed: Record<string, unknown>): Record<string, u
     scheme: 'exact',
     method: null,
     challengeId: null,
-    network: 'eip155:84532',
+    // Of MPP the credential says it, as long as Purser does not.
+    network: changed.protocol === 'mpp' ? '' : 'eip155:84532',
     amount: '0.01',
     coin: 'USDC',
     payer,
@@ -195,5 +198,6 @@ function perform(req: IncomingMessage, res: ServerResponse, doing: Doing): void 
 async function readJson(req: IncomingMessage): Promise<Record<string, unknown>> {
   let text = ''
   for await (const chunk of req.setEncoding('utf8')) text += chunk
+  if (req.headers['content-type']?.startsWith('multipart/')) return { form: text }
   return text === '' ? {} : JSON.parse(text)
 }

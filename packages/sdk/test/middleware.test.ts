@@ -17,7 +17,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect(header(response, 'content-type')).toContain('application/json')
     expect(header(response, 'cache-control')).toBe('no-store')
     expect(header(response, 'access-control-expose-headers')).toBe(
-      `${name === 'next' ? '' : 'X-Own, '}PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Payment-Replayed`,
+      `${name === 'next' ? '' : 'X-Own, '}PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Payment-Replayed, X-Service-Session-Id`,
     )
     const resource = `${at.shop.url}/paid?city=paris`
     expect(decodePaymentRequiredHeader(header(response, 'payment-required'))).toMatchObject({

@@ -87,13 +87,16 @@ export function challengeAnswer(offers: Offers, refusal?: Refusal): OwnAnswer {
   return { status: 402, headers, body: JSON.stringify(body) }
 }
 
-const unpaidBodies = new WeakMap<X402V1Body, string>()
+const unpaidBodies = new WeakMap<X402V1Body, Uint8Array<ArrayBuffer>>()
 
-/** The body of a 402 that nobody paid for yet: the same for all challenges of a batch, so it is written once. */
-function unpaidBody(x402V1: X402V1Body | null, hasMpp: boolean): string {
+/**
+ * The body of a 402 that nobody paid for yet: the same for all challenges of a batch, so it is written once, and as bytes:
+ * Node sends a text body together with the headers and encodes all of it anew.
+ */
+function unpaidBody(x402V1: X402V1Body | null, hasMpp: boolean): Uint8Array<ArrayBuffer> {
   const known = x402V1 === null ? undefined : unpaidBodies.get(x402V1)
   if (known !== undefined) return known
-  const body = JSON.stringify({ ...x402V1, ...(hasMpp && unpaid) })
+  const body = new TextEncoder().encode(JSON.stringify({ ...x402V1, ...(hasMpp && unpaid) }))
   if (x402V1 !== null) unpaidBodies.set(x402V1, body)
   return body
 }
