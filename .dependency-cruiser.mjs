@@ -18,7 +18,18 @@ const layerRules = layers.map(([layer, allowed]) => ({
   to: { path: server, pathNot: allowed.map((name) => `${server}${name}/`) },
 }))
 
-const featureRooms = ['account', 'billing', 'chains', 'organisations', 'payments', 'plans', 'registry', 'vaults', 'wallets']
+const featureRooms = [
+  'account',
+  'billing',
+  'chains',
+  'organisations',
+  'payments',
+  'plans',
+  'registry',
+  'sessions',
+  'vaults',
+  'wallets',
+]
 
 const featureRules = featureRooms.flatMap((room) => [
   {
@@ -57,8 +68,15 @@ export default {
     {
       name: 'the-plain-client-imports-nothing',
       severity: 'error',
-      from: { path: '^packages/sdk/src/', pathNot: ['^packages/sdk/src/(middleware|pay)/', '\\.test\\.ts$'] },
+      from: { path: '^packages/sdk/src/', pathNot: ['^packages/sdk/src/(middleware|pay|seal)/', '\\.test\\.ts$'] },
       to: { path: '^packages/protocol/' },
+    },
+    {
+      name: 'the-command-line-needs-the-sdk-and-the-protocol-alone',
+      severity: 'error',
+      comment: 'packages/cli runs from npm with nothing else to install: Node, the SDK, the protocol.',
+      from: { path: '^packages/cli/src/', pathNot: '\\.test\\.ts$' },
+      to: { pathNot: ['^packages/(cli|sdk|protocol)/src/'], dependencyTypesNot: ['core'] },
     },
     {
       name: 'surfaces-meet-the-server-over-http',
@@ -79,7 +97,7 @@ export default {
     {
       name: 'only-deps-imports-custody',
       severity: 'error',
-      from: { path: server, pathNot: [`${server}deps\\.ts$`, `${server}custody/`, `${server}admin/`] },
+      from: { path: server, pathNot: [`${server}deps\\.ts$`, `${server}custody/`, `${server}admin/`, '\\.test\\.ts$'] },
       to: { path: `${server}custody/`, dependencyTypesNot: ['type-only'] },
     },
     {

@@ -1,4 +1,3 @@
-import path from 'node:path'
 import { bootServer, type Config, type RunningServer } from '@purser/server'
 import { foundOrganisation, upsertAccount } from '../packages/server/src/features/organisations/index.ts'
 import { newId } from '../packages/server/src/platform/ids.ts'
@@ -38,7 +37,6 @@ function config(): Config {
     trustProxy: false,
     settleWaitMs: 30_000,
     facilitatorWaitMs: 45_000,
-    files: { directory: path.join(path.dirname(setting('BENCH_KEY_FILE')), 'files') },
     sponsorTempoFees: false,
     settleMicroUsdMin: 1_000n,
     settleGasPerDayMax: 1_000_000_000_000_000n,

@@ -85,19 +85,22 @@ for (const place of (process.env.PATH ?? '').split(':')) {
 }
 
 test.each([...nodes])(
-  'the published SDK and protocol run in Node %s, with neither Express nor Hono beside them',
+  'the published SDK and protocol run in Node %s, with none of the frameworks beside them',
   async (_version, node) => {
     const script = `
     const { createPurser } = await import('@purser/sdk')
     const { payMiddleware } = await import('@purser/sdk/express')
     const hono = await import('@purser/sdk/hono')
+    const { payHook } = await import('@purser/sdk/fastify')
+    const { withPayment } = await import('@purser/sdk/next')
+    const { createPayingFetch } = await import('@purser/sdk/pay')
     const { formatAmount } = await import('@purser/protocol')
     const { default: eip55 } = await import('@purser/protocol/vectors/eip55.json', { with: { type: 'json' } })
-    const found = [createPurser({ apiKey: 'k', baseUrl: 'http://127.0.0.1:1' }).payments.verify, payMiddleware, hono.payMiddleware]
+    const found = [createPurser({ apiKey: 'k', baseUrl: 'http://127.0.0.1:1' }).payments.verify, payMiddleware, hono.payMiddleware, payHook, withPayment, createPayingFetch]
     console.log(...found.map((one) => typeof one), formatAmount(10_000n, 6), eip55.vectors.length > 0)`
     writeFileSync(path.join(consumer, 'run.mjs'), script)
     const { stdout, stderr } = await run(node, ['--no-warnings', 'run.mjs'])
-    expect({ stdout, stderr }).toEqual({ stdout: 'function function function 0.01 true\n', stderr: '' })
+    expect({ stdout, stderr }).toEqual({ stdout: `${'function '.repeat(6)}0.01 true\n`, stderr: '' })
   },
 )
 
@@ -171,6 +174,7 @@ function serve(databaseUrl: string): ChildProcess {
       BASE_URL: 'http://purser.test',
       DASHBOARD_URL: 'http://dashboard.test',
       KEY_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      FILES_DIR: path.join(consumer, 'files'),
       HOST: '127.0.0.1',
       PORT: '0',
       METRICS_PORT: '0',
