@@ -7,6 +7,8 @@ export interface Answer {
   readonly ms: number
 }
 
+export type Keep = (answer: Buffer, headEnd: number) => string
+
 export interface Load {
   readonly port: number
   readonly connections: number
@@ -14,8 +16,8 @@ export interface Load {
   readonly requests: readonly Buffer[]
   /** No request is begun after this time. */
   readonly msMax: number
-  /** What to keep of an answer in place of its body; the head is status line and headers as they came. */
-  readonly keep?: ((head: string, body: string) => string) | undefined
+  /** What to keep of an answer in place of its body: its bytes up to the end of the headers are looked at where they came in. */
+  readonly keep?: Keep | undefined
 }
 
 export interface LoadResult {
@@ -108,33 +110,54 @@ async function openWire(port: number, keep: Load['keep']): Promise<Wire> {
   }
 }
 
+const headEndMark = Buffer.from('\r\n\r\n')
+/** As Node and as frameworks on it write them; bytes are searched because a regular expression over kilobytes of headers costs more than the answer. */
+const lengthMarks = ['\r\nContent-Length: ', '\r\ncontent-length: '].map((mark) => Buffer.from(mark))
+const chunkedMark = /\r\ntransfer-encoding: *chunked/i
+
 /** The first HTTP answer in these bytes, or undefined while a part of it is missing; status 0 for one that does not say its length. */
 export function readAnswer(
   bytes: Buffer,
   keep?: Load['keep'],
 ): { status: number; body: string; length: number } | undefined {
-  const headEnd = bytes.indexOf('\r\n\r\n')
+  const headEnd = bytes.indexOf(headEndMark)
   if (headEnd < 0) return undefined
-  const head = bytes.toString('latin1', 0, headEnd)
-  const content = contentOf(bytes, head, headEnd + 4)
-  if (content === 'unknown') return { status: 0, body: `no length: ${head}`, length: bytes.length }
+  const content = contentOf(bytes, headEnd)
+  if (content === 'unknown') {
+    return { status: 0, body: `no length: ${bytes.toString('latin1', 0, headEnd)}`, length: bytes.length }
+  }
   if (content === undefined) return undefined
-  const { body, length } = content
-  return { status: Number(head.slice(9, 12)), body: keep === undefined ? body : keep(head, body), length }
+  const status = Number(bytes.toString('latin1', 9, 12))
+  const body = keep === undefined ? content.body() : keep(bytes, headEnd)
+  return { status, body, length: content.length }
 }
 
-function contentOf(
-  bytes: Buffer,
-  head: string,
-  from: number,
-): { body: string; length: number } | 'unknown' | undefined {
-  const said = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-  if (said === undefined) return /\r\ntransfer-encoding: *chunked/i.test(head) ? chunksOf(bytes, from) : 'unknown'
-  const length = from + Number(said)
-  return bytes.length < length ? undefined : { body: bytes.toString('utf8', from, length), length }
+interface Content {
+  readonly body: () => string
+  readonly length: number
 }
 
-function chunksOf(bytes: Buffer, from: number): { body: string; length: number } | undefined {
+function contentOf(bytes: Buffer, headEnd: number): Content | 'unknown' | undefined {
+  const from = headEnd + headEndMark.length
+  const said = headerIn(bytes, headEnd, lengthMarks)
+  if (said !== undefined) {
+    const length = from + Number(said)
+    return bytes.length < length ? undefined : { body: () => bytes.toString('utf8', from, length), length }
+  }
+  return chunkedMark.test(bytes.toString('latin1', 0, headEnd)) ? chunksOf(bytes, from) : 'unknown'
+}
+
+/** The value of a header, searched by each way to write its name; undefined where the head has none of them. */
+export function headerIn(bytes: Buffer, headEnd: number, marks: readonly Buffer[]): string | undefined {
+  for (const mark of marks) {
+    const at = bytes.indexOf(mark)
+    if (at < 0 || at > headEnd) continue
+    return bytes.toString('latin1', at + mark.length, bytes.indexOf('\r\n', at + mark.length))
+  }
+  return undefined
+}
+
+function chunksOf(bytes: Buffer, from: number): Content | undefined {
   const chunks: Buffer[] = []
   for (let at = from; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at)
@@ -142,7 +165,7 @@ function chunksOf(bytes: Buffer, from: number): { body: string; length: number }
     const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16)
     const end = lineEnd + 2 + size + 2
     if (!(size >= 0) || bytes.length < end) return undefined
-    if (size === 0) return { body: Buffer.concat(chunks).toString('utf8'), length: end }
+    if (size === 0) return { body: () => Buffer.concat(chunks).toString('utf8'), length: end }
     chunks.push(bytes.subarray(lineEnd + 2, end - 2))
     at = end
   }

@@ -1,6 +1,6 @@
 import { type Watched, watchCpu } from './cpu.ts'
 import { quantile } from './figures.ts'
-import { type Answer, type LoadResult, runLoad } from './load.ts'
+import { type Answer, type Keep, type LoadResult, runLoad } from './load.ts'
 
 /** What one run of one side gave. CPU is milliseconds per answered request, by process. */
 export interface Run {
@@ -23,7 +23,7 @@ export interface Measurement {
   readonly msMax: number
   readonly watched: readonly Watched[]
   isRight(answer: Answer): boolean
-  readonly keep?: ((head: string, body: string) => string) | undefined
+  readonly keep?: Keep | undefined
 }
 
 /** Runs a load and reads everybody's CPU before and after. */

@@ -33,8 +33,13 @@ export async function startMppx(bill: Bill): Promise<MppxServer> {
   return { child, port: Number(child.ready('port')) }
 }
 
+const requiredMarks = ['PAYMENT-REQUIRED: ', 'payment-required: '].map((mark) => Buffer.from(mark))
+const idMark = Buffer.from('Payment id="')
+
 /** The id of the first MPP challenge in an answer that is also an x402 challenge; empty when it is not both. */
-export function challengeIdOf(head: string): string {
-  if (!/^payment-required: ./im.test(head)) return ''
-  return /^www-authenticate: Payment [^\r]*?\bid="([^"]+)"/im.exec(head)?.[1] ?? ''
+export function challengeIdOf(answer: Buffer, headEnd: number): string {
+  const isAsked = requiredMarks.some((mark) => answer.indexOf(mark) >= 0)
+  const at = answer.indexOf(idMark)
+  if (!isAsked || at < 0 || at > headEnd) return ''
+  return answer.toString('latin1', at + idMark.length, answer.indexOf('"', at + idMark.length))
 }
