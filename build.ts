@@ -22,12 +22,13 @@ type Json = Record<string, unknown>
 const published = {
   protocol: { node: 20, programs: {} },
   sdk: { node: 20, programs: {} },
+  cli: { node: 20, programs: {} },
   server: { node: 24, programs: { 'purser-serve': './src/main.ts' } },
 }
 
 type Name = keyof typeof published
 
-const names = ['protocol', 'sdk', 'server'] as const satisfies readonly Name[]
+const names = ['protocol', 'sdk', 'cli', 'server'] as const satisfies readonly Name[]
 
 /**
  * Makes one publishable npm package of each published workspace, in the directory that `place` says, and answers the

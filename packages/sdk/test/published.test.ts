@@ -10,7 +10,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 
 const root = path.resolve(import.meta.dirname, '../../..')
-const names = ['protocol', 'sdk', 'server']
+const names = ['protocol', 'sdk', 'cli', 'server']
 
 /** Outside of the workspace, so that a package finds what its own manifest names and nothing else. */
 const consumer = mkdtempSync(path.join(tmpdir(), 'purser-published-'))
@@ -149,7 +149,7 @@ test('the published programs set up an empty database, make a key, serve it and 
   await administer(`create database ${database}`)
   const DATABASE_URL = inject('postgresUrl').replace(/^(postgres(?:ql)?:\/\/[^/?]*)\/[^?]*/, `$1/${database}`)
   const args = 'admin create-organisation --name Shop --email owner@shop.test --format json'.split(' ')
-  const made = await run(program('purser'), args, { DATABASE_URL })
+  const made = await run(program('purser-admin'), args, { DATABASE_URL })
   expect(made).toMatchObject({ code: 0, stderr: '' })
 
   const service = serve(DATABASE_URL)

@@ -32,7 +32,8 @@ export async function fetchKeys(baseUrl: string, options: FetchKeysOptions = {})
     const name = kid.includes('#') ? kid : `${signer}#${kid}`
     return name.startsWith(`${signer}#`) ? [{ kty: 'OKP', crv: 'Ed25519', kid: name, x }] : []
   })
-  if (keys.length === 0) throw new KeysUnavailableError('The answer is no JSON Web Key Set with an Ed25519 key of its own.')
+  if (keys.length === 0)
+    throw new KeysUnavailableError('The answer is no JSON Web Key Set with an Ed25519 key of its own.')
   return { keys }
 }
 

@@ -1,4 +1,5 @@
 import { decodeBase64Url, parseJws, type SealKey } from '@purser/protocol'
+import { isRecord } from '../problem.ts'
 
 /**
  * A JSON Web Key Set (RFC 7517), as the service shows its own at `/.well-known/jwks.json`. A key whose `kid` is a whole DID URL
@@ -30,11 +31,6 @@ export function namedFor(proof: unknown, keys: readonly SealKey[]): readonly Sea
 export function signerOf(proof: unknown): string | undefined {
   if (!isRecord(proof) || typeof proof.statement !== 'string') return undefined
   return parseJws(proof.statement)?.header.kid
-}
-
-/** Whether a value has members: neither null nor an array. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function sealKeyOf(key: unknown): SealKey | undefined {

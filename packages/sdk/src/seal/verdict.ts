@@ -8,11 +8,18 @@ export type Fault = SealFault | 'keys-unusable' | 'content-too-large'
 
 /**
  * What came of a check. `kid` names the key that signed and `statement` is what it signed. `fault` is what to branch on, `detail`
- * a sentence for people, without any text of the proof; `at` says where a malformed one is so (JSON Pointer), else empty.
+ * a sentence for people, without any text of the proof; `at` says where a malformed one is so (JSON Pointer), else empty. With
+ * `key-unknown` comes the name that the statement calls its key by, which anybody could have written there.
  */
-export type Verdict =
-  | { readonly ok: true; readonly kid: string; readonly statement: SealStatement }
-  | { readonly ok: false; readonly fault: Fault; readonly at: string; readonly detail: string }
+export type Verdict = { readonly ok: true; readonly kid: string; readonly statement: SealStatement } | Refusal
+
+type Refusal = {
+  readonly ok: false
+  readonly fault: Fault
+  readonly at: string
+  readonly detail: string
+  readonly claimedKid?: string | undefined
+}
 
 /** The sentence of each fault. */
 export const sentences: Readonly<Record<Fault, string>> = {
@@ -32,6 +39,6 @@ export const sentences: Readonly<Record<Fault, string>> = {
 }
 
 /** A verdict against a proof; its sentence is the fault's own unless a closer one is given. */
-export function refused(fault: Fault, detail = sentences[fault], at = ''): Verdict {
+export function refused(fault: Fault, detail = sentences[fault], at = ''): Refusal {
   return { ok: false, fault, at, detail }
 }

@@ -8,7 +8,7 @@ import {
 } from '@purser/protocol'
 import { type Content, whyNotContent } from './content.ts'
 import { checkEd25519 } from './ed25519.ts'
-import { type Jwks, namedFor, readJwks } from './keys.ts'
+import { type Jwks, namedFor, readJwks, signerOf } from './keys.ts'
 import { refused, sentences, type Verdict } from './verdict.ts'
 
 /**
@@ -35,7 +35,7 @@ export async function verifySeal(proof: unknown, { keys }: VerifyOptions): Promi
   const trusted = keys === 'unsafe-keys-in-proof' ? keysIn(proof) : readJwks(keys)
   if (trusted === undefined || (trusted.length === 0 && keys !== 'unsafe-keys-in-proof'))
     return refused('keys-unusable')
-  return verdictOf(await checkSeal(proof, checkEd25519, namedFor(proof, trusted)))
+  return verdictOf(proof, await checkSeal(proof, checkEd25519, namedFor(proof, trusted)))
 }
 
 /**
@@ -45,7 +45,7 @@ export async function verifySeal(proof: unknown, { keys }: VerifyOptions): Promi
 export async function verifyItem(proof: unknown, { keys, content }: VerifyItemOptions): Promise<Verdict> {
   const trusted = readJwks(keys) ?? []
   if (trusted.length === 0) return refused('keys-unusable')
-  const verdict = verdictOf(await checkItem(proof, checkEd25519, namedFor(proof, trusted)))
+  const verdict = verdictOf(proof, await checkItem(proof, checkEd25519, namedFor(proof, trusted)))
   const read = readItemProof(proof)
   if (!verdict.ok || content === undefined || 'fault' in read) return verdict
   return (await whyNotContent(read.value.item, content)) ?? verdict
@@ -56,6 +56,8 @@ function keysIn(proof: unknown): readonly SealKey[] {
   return 'fault' in read ? [] : (read.value.keys ?? [])
 }
 
-function verdictOf(verdict: SealVerdict): Verdict {
-  return verdict.ok ? verdict : refused(verdict.fault, sentences[verdict.fault], verdict.at)
+function verdictOf(proof: unknown, verdict: SealVerdict): Verdict {
+  if (verdict.ok) return verdict
+  const refusal = refused(verdict.fault, sentences[verdict.fault], verdict.at)
+  return verdict.fault === 'key-unknown' ? { ...refusal, claimedKid: signerOf(proof) } : refusal
 }

@@ -17,15 +17,15 @@ export interface Printed {
   readonly stderr: string
 }
 
-/** Runs `purser <args>`. It works on the database itself, as the operator, and every change is in the audit log. */
+/** Runs `purser-admin <args>`; a leading `admin`, as in `purser admin <args>`, may stand before them. It works on the database itself, as the operator, and every change is in the audit log. */
 export async function runAdmin(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Printed> {
-  const [area, name, ...rest] = args
-  if (area === undefined || area === '--help' || name === undefined || name === '--help') return printed(0, usage())
-  const command = area === 'admin' ? commands.find((known) => known.name === name) : undefined
-  if (command === undefined) return failed(2, `unknown command: ${area} ${name}\n\n${usage()}`)
+  const [name, ...rest] = args[0] === 'admin' ? args.slice(1) : args
+  if (name === undefined || name === '--help') return printed(0, usage())
+  const command = commands.find((known) => known.name === name)
+  if (command === undefined) return failed(2, `unknown command: ${name}\n\n${usage()}`)
   const read = readOptions(command, rest)
   if (typeof read === 'string') return failed(2, `${read}\n\n${usageOf(command)}`)
   if (read.help) return printed(0, usageOf(command))

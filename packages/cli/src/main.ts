@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+import { elsewhere } from './commands.ts'
+import { forwardToServer } from './forward.ts'
+import { run } from './run.ts'
+
+const args = process.argv.slice(2)
+const forwarded = Object.hasOwn(elsewhere, args[0] ?? '') ? forwardToServer(args) : undefined
+if (forwarded === undefined) {
+  const { exitCode, stdout, stderr } = await run(args, { fetch })
+  process.stdout.write(stdout)
+  process.stderr.write(stderr)
+  process.exitCode = exitCode
+} else {
+  process.exitCode = forwarded
+}

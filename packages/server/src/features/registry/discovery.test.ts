@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { aWorld, type Org, type World } from '../../../test/world.ts'
+import { sql } from '../../platform/db/db.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await aWorld()
+})
+afterAll(() => world.stop())
+
+const Listed = z.object({
+  items: z.array(z.looseObject({ resource: z.string(), type: z.string(), accepts: z.array(z.unknown()) })),
+  pagination: z.object({ limit: z.number(), offset: z.number(), total: z.number() }),
+})
+
+async function discovered(org: Org, query = '', key = org.testKey): Promise<z.output<typeof Listed>> {
+  const { status, body } = await world.call(key, 'GET', `/facilitator/discovery/resources${query}`)
+  expect(status).toBe(200)
+  return Listed.parse(body)
+}
+
+async function aRoute(org: Org, routePattern: string, more: Record<string, unknown> = {}): Promise<string> {
+  const snapshot = { host: 'api.example.com', method: 'GET', routePattern, amount: '0.01', protocol: 'x402', ...more }
+  await world.call(org.testKey, 'POST', '/registry/snapshots', snapshot)
+  const [route] = (await world.call(org.testKey, 'GET', '/registry/routes?limit=1')).list
+  return String(route?.id)
+}
+
+function setPublic(org: Org, id: string, isPublic: boolean) {
+  return world.call(org.testKey, 'PATCH', `/registry/routes/${id}`, { isPublic })
+}
+
+test('others find a route from the moment that it is made public until it is hidden, without its examples', async () => {
+  const org = await world.organisation()
+  const reader = await world.organisation()
+  const queryParams = [{ name: 'city', type: 'string', required: true, example: 'Oslo' }]
+  const id = await aRoute(org, '/weather/:day', { queryParams })
+  expect((await discovered(reader)).pagination.total).toBe(0)
+
+  const shown = await setPublic(org, id, true)
+  expect([shown.status, shown.body]).toEqual([200, expect.objectContaining({ id, isPublic: true })])
+  const { items, pagination } = await discovered(reader)
+  expect(pagination.total).toBe(1)
+  expect(items).toEqual([
+    {
+      resource: 'https://api.example.com/weather/{id}',
+      type: 'http',
+      x402Version: 2,
+      accepts: [],
+      lastUpdated: expect.stringMatching(/Z$/),
+      metadata: {
+        method: 'GET',
+        price: { amount: '0.01', currency: 'USD' },
+        protocols: ['x402'],
+        input: {
+          headers: [],
+          queryParams: [{ name: 'city', type: 'string', required: true }],
+          bodyParams: [],
+          bodyContentType: null,
+        },
+      },
+    },
+  ])
+  expect((await discovered(reader, '', reader.liveKey)).pagination.total).toBe(0)
+
+  await aRoute(org, '/weather/:day')
+  expect((await discovered(reader)).pagination.total).toBe(1)
+  expect((await setPublic(org, id, false)).body.isPublic).toBe(false)
+  expect((await discovered(reader)).items).toEqual([])
+})
+
+test('what filters ask about payments leaves public routes out, as does a search for tools', async () => {
+  const org = await world.organisation()
+  const id = await aRoute(org, '/filtered')
+  await setPublic(org, id, true)
+  const found = async (query: string) => (await discovered(org, query)).pagination.total
+  expect(await found('?type=http')).toBe(1)
+  for (const query of ['?type=mcp', '?scheme=exact', '?network=eip155:84532', '?payTo=0x1', '?extensions=bazaar'])
+    expect([query, await found(query)]).toEqual([query, 0])
+  await setPublic(org, id, false)
+})
+
+test('pages go over declared resources first and public routes after them, with none twice and none left out', async () => {
+  const org = await world.organisation()
+  await world.database.db.run(sql`
+    insert into discovered_resources (organisation_id, environment, resource, type, operation, x402_version, accepts, details, updated_at)
+    select ${org.id}, 'test', 'https://declared.example.com/' || n, 'http', 'GET', 2, '[{"scheme":"exact"}]', '{}', now() from generate_series(1, 3) n`)
+  for (const path of ['/one', '/two', '/three', '/four']) await setPublic(org, await aRoute(org, path), true)
+  const whole = await discovered(org)
+  expect(whole.items.map(({ accepts }) => accepts.length)).toEqual([1, 1, 1, 0, 0, 0, 0])
+  for (const limit of [1, 2, 3, 4]) {
+    const pages: string[] = []
+    for (let offset = 0; offset < 8; offset += limit) {
+      const { items, pagination } = await discovered(org, `?limit=${limit}&offset=${offset}`)
+      expect(pagination).toEqual({ limit, offset, total: 7 })
+      pages.push(...items.map(({ resource }) => resource))
+    }
+    expect(pages).toEqual(whole.items.map(({ resource }) => resource))
+  }
+})
+
+test('making a route public is in the audit log', async () => {
+  const org = await world.organisation()
+  const id = await aRoute(org, '/audited')
+  await setPublic(org, id, true)
+  const { list } = await world.call(org.testKey, 'GET', '/organisations/current/audit-log?limit=1')
+  expect(list[0]).toMatchObject({ action: 'registry.routes.update', target: id, details: { isPublic: true } })
+})

@@ -1,0 +1,2 @@
+export { publicRoutes } from './public-routes.ts'
+export { registryOperations } from './routes.ts'

@@ -1,0 +1,37 @@
+import type { Environment } from '../../platform/ctx.ts'
+import type { Queryable } from '../../platform/db/db.ts'
+import type { RouteParam } from './schema.ts'
+import { countPublicRoutes, listPublicRoutes, type RouteRow } from './store.ts'
+
+/** A public route as everybody may see it: names and kinds of parameters, and no example of any. */
+export interface PublicRoute {
+  readonly url: string
+  readonly lastSeenAt: Date
+  readonly details: Readonly<Record<string, unknown>>
+}
+
+/** What organisations have made public in an environment: a page of it, and how many there are in all. */
+export async function publicRoutes(
+  db: Queryable,
+  environment: Environment,
+  page: { readonly limit: number; readonly offset: number },
+): Promise<{ readonly routes: readonly PublicRoute[]; readonly total: number }> {
+  const [rows, total] = await Promise.all([listPublicRoutes(db, environment, page), countPublicRoutes(db, environment)])
+  return { routes: rows.map(asPublic), total }
+}
+
+function asPublic(row: RouteRow): PublicRoute {
+  const { method, amount, protocols, bodyContentType } = row
+  const input = {
+    headers: row.headers.map(withoutExample),
+    queryParams: row.queryParams.map(withoutExample),
+    bodyParams: row.bodyParams.map(withoutExample),
+    bodyContentType,
+  }
+  const details = { metadata: { method, price: { amount, currency: 'USD' }, protocols, input } }
+  return { url: `https://${row.host}${row.routePattern}`, lastSeenAt: row.lastSeenAt, details }
+}
+
+function withoutExample({ name, type, required }: RouteParam): RouteParam {
+  return { name, type, required }
+}

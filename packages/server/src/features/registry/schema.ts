@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { id } from '../../platform/ids.ts'
+import { Instant, PageQuery, text } from '../../platform/wire.ts'
+
+/** How many parameters of one kind a route keeps. */
+export const paramsMax = 64
+
+/** One header, query parameter or member of a body that a route takes. */
+export const RouteParam = z.strictObject({
+  name: text(128, 1),
+  type: text(32, 1).meta({ example: 'string' }),
+  required: z.boolean(),
+  example: z.union([text(512), z.number(), z.boolean()]).optional(),
+})
+export type RouteParam = z.output<typeof RouteParam>
+
+const RouteParams = z.array(RouteParam).max(paramsMax)
+
+/** A host name with its port, if any, as WHATWG URL writes it: lower case, punycode, without the port of https. */
+const Host = text(260, 1)
+  .transform((written, ctx) => {
+    const host = hostOf(written)
+    if (host !== undefined) return host
+    ctx.addIssue({ code: 'custom', message: 'must be a host name, with a port or without' })
+    return z.NEVER
+  })
+  .meta({ example: 'api.example.com' })
+
+function hostOf(written: string): string | undefined {
+  if (/[\s/?#@\\]/.test(written) || !URL.canParse(`https://${written}/`)) return undefined
+  return new URL(`https://${written}/`).host
+}
+
+/** Decimal US dollars, as text: as many digits as a price may have. */
+const Dollars = z
+  .string()
+  .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.01"')
+  .meta({ example: '0.01' })
+
+const Protocol = z.enum(['x402', 'mpp'])
+
+export const Snapshot = z.strictObject({
+  host: Host,
+  method: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z-]{0,31}$/, 'must be an HTTP method')
+    .transform((method) => method.toUpperCase())
+    .meta({ example: 'GET' }),
+  routePattern: text(2_048, 1).regex(/^\//, 'must begin with /').meta({
+    description: 'A router’s pattern or a path. What looks like an identifier becomes {id}; the query is left out.',
+    example: '/users/:id',
+  }),
+  headers: RouteParams.default([]),
+  queryParams: RouteParams.default([]),
+  bodyParams: RouteParams.default([]),
+  bodyContentType: text(255, 1).optional(),
+  amount: Dollars,
+  protocol: Protocol,
+  paymentLogId: id('plog').optional(),
+})
+export type Snapshot = z.output<typeof Snapshot>
+
+export const SnapshotAccepted = z.strictObject({ accepted: z.literal(true) })
+
+/** A paid route as it was last seen. */
+export const RegistryRoute = z.strictObject({
+  id: id('reg'),
+  host: z.string(),
+  method: z.string(),
+  routePattern: z.string(),
+  headers: z.array(RouteParam),
+  queryParams: z.array(RouteParam),
+  bodyParams: z.array(RouteParam),
+  bodyContentType: z.string().nullable(),
+  amount: z.string().meta({ description: 'US dollars, as last seen.' }),
+  protocol: Protocol.meta({ description: 'As last seen.' }),
+  protocols: z.array(Protocol).meta({ description: 'Every one that was ever seen.' }),
+  paymentLogId: id('plog').nullable(),
+  isPublic: z.boolean().meta({ description: 'Whether other organisations find it by the facilitator’s discovery.' }),
+  snapshotCount: z.int(),
+  createdAt: Instant,
+  lastSeenAt: Instant,
+})
+export type RegistryRoute = z.input<typeof RegistryRoute>
+
+export const RouteChange = z.strictObject({ isPublic: z.boolean() })
+
+export const RouteQuery = PageQuery.extend({
+  host: Host.optional(),
+  protocol: Protocol.optional().meta({ description: 'Routes that were ever paid for in this protocol.' }),
+  maxAmount: Dollars.optional(),
+  q: text(200, 1).optional().meta({ description: 'Part of “METHOD host/route”, in any case.' }),
+})
+export type RouteQuery = z.output<typeof RouteQuery>
+export type RouteFilters = Omit<RouteQuery, 'limit' | 'cursor'>
+
+export const RouteParamsInPath = z.strictObject({ id: id('reg') })

@@ -1,0 +1,60 @@
+import { routePatternOf } from '@purser/protocol'
+import type { Ctx } from '../../platform/ctx.ts'
+import { newId } from '../../platform/ids.ts'
+import { failBody } from './errors.ts'
+import { mergeParams } from './merge.ts'
+import { redacted } from './redact.ts'
+import type { RouteParam, Snapshot } from './schema.ts'
+import { forgetOldest, insertRoute, lockRoute, markSeen, type RouteRow, type SeenRoute } from './store.ts'
+
+/** Routes that one organisation has per environment: what a route without a pattern is called with must not fill the table. */
+const routesMax = 10_000
+
+/**
+ * Takes note of a paid route as its middleware saw it: one row per host, method and normalised route, however many report it at once.
+ * What may be a credential is dropped before anything is stored.
+ */
+export async function acceptSnapshot(ctx: Ctx, snapshot: Snapshot): Promise<{ accepted: true }> {
+  const { paymentLogId } = snapshot
+  if (paymentLogId !== undefined && !(await ctx.paymentLogExists(ctx.db, ctx.tenant, paymentLogId)))
+    throw failBody('payment-log-not-found')
+  const seen = seenRoute(ctx, snapshot)
+  await ctx.db.tx(async (tx) => {
+    if (await insertRoute(tx, ctx.tenant, seen)) return forgetOldest(tx, ctx.tenant, routesMax)
+    const known = await lockRoute(tx, ctx.tenant, seen)
+    // Forgotten between the two statements, it is as if it had been seen just before that.
+    if (known !== undefined) await markSeen(tx, ctx.tenant, withKnown(known, seen))
+  })
+  return { accepted: true }
+}
+
+function seenRoute(ctx: Ctx, snapshot: Snapshot): SeenRoute {
+  const { headers, queryParams, bodyParams, routePattern, bodyContentType, paymentLogId, ...facts } = snapshot
+  return {
+    ...facts,
+    id: newId('reg', ctx),
+    routePattern: routePatternOf(routePattern),
+    headers: kept(headers.map((header) => ({ ...header, name: header.name.toLowerCase() }))),
+    queryParams: kept(queryParams),
+    bodyParams: kept(bodyParams),
+    bodyContentType: bodyContentType ?? null,
+    paymentLogId: paymentLogId ?? null,
+    lastSeenAt: ctx.clock.now(),
+  }
+}
+
+function kept(params: readonly RouteParam[]): RouteParam[] {
+  return mergeParams([], params.map(redacted))
+}
+
+function withKnown(known: RouteRow, seen: SeenRoute): SeenRoute {
+  return {
+    ...seen,
+    id: known.id,
+    headers: mergeParams(known.headers, seen.headers),
+    queryParams: mergeParams(known.queryParams, seen.queryParams),
+    bodyParams: mergeParams(known.bodyParams, seen.bodyParams),
+    bodyContentType: seen.bodyContentType ?? known.bodyContentType,
+    paymentLogId: seen.paymentLogId ?? known.paymentLogId,
+  }
+}
