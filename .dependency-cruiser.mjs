@@ -68,7 +68,7 @@ export default {
     {
       name: 'the-plain-client-imports-nothing',
       severity: 'error',
-      from: { path: '^packages/sdk/src/', pathNot: ['^packages/sdk/src/(middleware|pay|seal)/', '\\.test\\.ts$'] },
+      from: { path: '^packages/sdk/src/', pathNot: ['^packages/sdk/src/(middleware|pay|seal|webhooks)/', '\\.test\\.ts$'] },
       to: { path: '^packages/protocol/' },
     },
     {
