@@ -7,4 +7,7 @@ export const featureEdges = {
   billing: ['plans', 'organisations'],
   chains: [],
   plans: [],
+  sessions: ['payments', 'plans', 'vaults'],
+  vaults: ['plans'],
+  registry: [],
 }

@@ -7,6 +7,7 @@ export interface DataDir {
   readonly path: string
   readonly devFile: string
   readonly keyFile: string
+  readonly filesDir: string
   readonly postgres: string
   chainState(network: string): string
   release(): void
@@ -46,6 +47,7 @@ function placesIn(dir: string) {
     path: dir,
     devFile: path.join(dir, 'dev.json'),
     keyFile: path.join(dir, 'key-encryption-key'),
+    filesDir: path.join(dir, 'files'),
     postgres: path.join(dir, 'postgres'),
     chainState: (network: string) => path.join(dir, 'chains', `${network}.json`),
   }

@@ -5,6 +5,8 @@ import { walletFactoryAddress } from './predeploys.ts'
 export interface DevSettings {
   readonly databaseUrl: string
   readonly keyFile: string
+  /** Where the bytes of files are kept. */
+  readonly filesDir: string
   readonly port: number
   /** One JSON-RPC address per local chain. */
   readonly rpcUrls: Readonly<Record<string, string>>
@@ -22,6 +24,7 @@ export function devConfig(settings: DevSettings): Config {
     {
       DATABASE_URL: settings.databaseUrl,
       KEY_ENCRYPTION_KEY_FILE: settings.keyFile,
+      FILES_DIR: settings.filesDir,
       HOST: '127.0.0.1',
       PORT: String(settings.port),
       BASE_URL: baseUrl,

@@ -77,7 +77,8 @@ async function bootOnFreePort(dataDir: DataDir, options: DevOptions, ground: Gro
   const { databaseUrl } = ground
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort(options.port)
-    const config = devConfig({ databaseUrl, keyFile: dataDir.keyFile, port, rpcUrls, logLevel: options.logLevel })
+    const { keyFile, filesDir } = dataDir
+    const config = devConfig({ databaseUrl, keyFile, filesDir, port, rpcUrls, logLevel: options.logLevel })
     try {
       return await bootServer(config, { metricsOnMainPort: true })
     } catch (error) {

@@ -1,4 +1,5 @@
-/** One event of a stream as it came. `id` is the last id that was sent, which an event keeps when it has none of its own. */
+/** One event of a stream as it came. `id` is the last id that was sent, which an event keeps when it has none of its own; `data` is empty where
+ * nothing but the id is told. */
 export interface StreamedEvent {
   readonly id: string
   readonly data: string
@@ -13,12 +14,14 @@ const eventLengthMax = 4_000_000
  */
 export async function* readEvents(pieces: AsyncIterable<string>): AsyncGenerator<StreamedEvent> {
   const event = { id: '', data: '' }
+  let told = ''
   for await (const line of linesOf(pieces)) {
     if (line !== '') {
       take(event, line)
       continue
     }
-    if (event.data !== '') yield { id: event.id, data: event.data.slice(0, -1) }
+    if (event.data !== '' || event.id !== told) yield { id: event.id, data: event.data.slice(0, -1) }
+    told = event.id
     event.data = ''
   }
 }

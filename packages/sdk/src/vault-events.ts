@@ -8,7 +8,7 @@ import { type CallOptions, type Open, pause } from './transport.ts'
 import type { VaultEvent } from './vault-records.ts'
 
 export interface EventsQuery {
-  /** ISO 8601: begins with what happened after that; with everything when left out. */
+  /** ISO 8601: begins with what happened after that; with what happens from now on when left out. */
   readonly from?: string | undefined
   /** Begins strictly after this event, in place of `from`. */
   readonly lastEventId?: string | undefined
@@ -20,7 +20,7 @@ const delayMsMax = 15_000
 const silenceMsMax = 45_000
 
 /**
- * What happens in a vault, in order, each event once: from the beginning or where the query says, then live. A connection that
+ * What happens in a vault, in order, each event once: from where the query says, or from now on. A connection that
  * breaks is opened again after the last event that came, for as long as the caller goes on reading. Ends after `vault.sealed`,
  * and when the vault is gone; throws what the service refuses, such as a key that was revoked.
  */
@@ -38,6 +38,7 @@ export async function* vaultEvents(
       if (response.status === 204 || response.body === null) return
       for await (const { id, data } of readEvents(textOf(response.body, options.signal))) {
         Object.assign(place, { lastEventId: id === '' ? place.lastEventId : id, failures: 0 })
+        if (data === '') continue
         const event = eventIn(data)
         yield event
         if (event.type === 'vault.sealed') return
@@ -48,8 +49,13 @@ export async function* vaultEvents(
       if (place.isBegun && error instanceof NotFoundError) return
       if (!isPassing(error)) throw error
     }
-    await pause(Math.min(delayMsFirst * 2 ** place.failures++, delayMsMax), options.signal)
+    await pause(delayMsAfter(place.failures++), options.signal)
   }
+}
+
+/** Up to a quarter less by chance, so that those who were cut off together do not return together. */
+function delayMsAfter(failures: number): number {
+  return Math.min(delayMsFirst * 2 ** failures, delayMsMax) * (1 - Math.random() / 4)
 }
 
 /** A broken connection, and an answer that is worth asking for again. */

@@ -93,8 +93,8 @@ export interface VaultToken {
 }
 
 export interface NewVaultToken {
-  /** As the service takes it; an hour when left out, a day at most. */
-  readonly expiresIn?: number | string | undefined
+  /** Seconds: an hour when left out, a day at most. Not for a ticket. */
+  readonly expiresIn?: number | undefined
   /** `ticket`: opens one stream within a minute, for browsers that cannot send headers. */
   readonly kind?: 'token' | 'ticket' | undefined
 }

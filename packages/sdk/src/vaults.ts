@@ -30,7 +30,7 @@ export function vaultsOf(send: Send, open: Open) {
     },
     emit: (id: string, body: NewVaultEvent, options?: CallOptions): Promise<VaultEvent> =>
       callUntyped(send, 'POST', '/vaults/{id}/emit', { ...options, params: { id }, body }),
-    /** What happens in the vault, live, until it is sealed or gone; `for await` it, and break off when you like. */
+    /** What happens in the vault from now on, or from where the query says, until it is sealed or gone; `for await` it, and break off when you like. */
     events: (id: string, query?: EventsQuery, options?: CallOptions): AsyncIterable<VaultEvent> =>
       vaultEvents(open, id, query, options),
   }

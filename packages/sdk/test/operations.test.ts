@@ -15,7 +15,11 @@ interface Documented {
   readonly path: string
   readonly parameters: readonly Parameter[]
   readonly hasBody: boolean
+  /** Whether the body is a file in a form. */
+  readonly isUpload: boolean
   readonly isList: boolean
+  /** Whether it answers events, and is read with `for await` too. */
+  readonly isLive: boolean
 }
 
 const documented = readDocument()
@@ -27,14 +31,15 @@ test.each(documented.map((operation) => [operation.id, operation] as const))(
   async (_id, operation) => {
     const { sent, purser } = recordingClient()
     const body = { a: 1 }
-    const query = Object.fromEntries(named(operation, 'query').map((name) => [name, `a ${name}`]))
+    const query = Object.fromEntries(queryNames(operation).map((name) => [name, `a ${name}`]))
     const inPath = named(operation, 'path').map((name) => [name, `an/${name}`] as const)
 
-    const inputs = operation.hasBody ? [body] : named(operation, 'query').length > 0 ? [query] : []
+    const given = operation.isUpload ? new Blob(['a file']) : body
+    const inputs = operation.hasBody ? [given] : queryNames(operation).length > 0 ? [query] : []
     const options = { headers: { 'x-option': 'passed on' } }
     const values = [...inPath.map(([, value]) => value), ...inputs, options]
     const outcome: unknown = Reflect.apply(methodOf(purser, operation.id), undefined, values)
-    await (operation.isList ? firstPage(outcome) : outcome)
+    await (operation.isList ? firstPage(outcome) : operation.isLive ? allOf(outcome) : outcome)
 
     const filled = inPath.reduce(
       (path, [name, value]) => path.replace(`{${name}}`, encodeURIComponent(value)),
@@ -44,7 +49,8 @@ test.each(documented.map((operation) => [operation.id, operation] as const))(
     const [{ url, method, headers, text } = nothing] = sent
     expect(`${method} ${url.pathname}`).toBe(`${operation.method} ${filled}`)
     expect(Object.fromEntries(url.searchParams)).toEqual(query)
-    expect(text === undefined ? undefined : JSON.parse(text)).toEqual(operation.hasBody ? body : undefined)
+    if (operation.isUpload) expect(text).toContain('\r\n\r\na file\r\n')
+    else expect(text === undefined ? undefined : JSON.parse(text)).toEqual(operation.hasBody ? body : undefined)
     // A challenge writes nothing: a repeat is another one.
     const isKeyed = named(operation, 'header').includes('Idempotency-Key') && operation.id !== 'payments.challenge'
     expect(headers.has('idempotency-key')).toBe(isKeyed)
@@ -52,7 +58,7 @@ test.each(documented.map((operation) => [operation.id, operation] as const))(
   },
 )
 
-test('a list, and nothing else, is read with for await', () => {
+test('a list and a stream of events, and nothing else, are read with for await', () => {
   expect(documented.filter(({ isList }) => isList).length).toBeGreaterThan(0)
   for (const operation of documented) {
     const { purser } = recordingClient()
@@ -60,7 +66,7 @@ test('a list, and nothing else, is read with for await', () => {
     const outcome: unknown = Reflect.apply(methodOf(purser, operation.id), undefined, values)
     const isListing = outcome instanceof Object && Symbol.asyncIterator in outcome
     if (outcome instanceof Promise) outcome.catch(() => {})
-    expect([operation.id, isListing]).toEqual([operation.id, operation.isList])
+    expect([operation.id, isListing]).toEqual([operation.id, operation.isList || operation.isLive])
   }
 })
 
@@ -68,6 +74,13 @@ test('the client has no method that the document does not know', () => {
   const own = ['payments.challenges', 'request']
   expect(methodNames(recordingClient().purser).sort()).toEqual([...documented.map(({ id }) => id), ...own].sort())
 })
+
+/** Links and tickets are ways in without a key, and where a stream of events goes on is told in a header. */
+const notOfTheClient = ['expires', 'signature', 'ticket', 'lastEventId']
+
+function queryNames(operation: Documented): string[] {
+  return named(operation, 'query').filter((name) => !notOfTheClient.includes(name))
+}
 
 interface Sent {
   readonly url: URL
@@ -83,9 +96,12 @@ function recordingClient() {
   const sent: Sent[] = []
   const record: typeof fetch = async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input)
-    const text = typeof init?.body === 'string' ? init.body : undefined
-    sent.push({ url, method: init?.method ?? 'GET', headers: new Headers(init?.headers), text })
-    return Response.json(url.pathname.startsWith('/payments/') && init?.method === 'POST' ? believable : [])
+    const text =
+      typeof init?.body === 'string' ? init.body : init?.body instanceof Blob ? await init.body.text() : undefined
+    const headers = new Headers(init?.headers)
+    sent.push({ url, method: init?.method ?? 'GET', headers, text })
+    if (headers.get('accept') === 'text/event-stream') return new Response(null, { status: 204 })
+    return Response.json(/^\/(payments|sessions)/.test(url.pathname) && init?.method === 'POST' ? believable : [])
   }
   return { sent, purser: createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: record, maxRetries: 0 }) }
 }
@@ -94,6 +110,7 @@ const believable = {
   ...{ x402: null, x402V1: null, mpp: null, expiresAt: '2026-11-21T00:00:00.000Z' },
   ...{ valid: true, paymentId: 'pay_1', protocol: 'x402', amount: '1', coin: 'USDC', settlementToken: 'secret' },
   ...{ settlementPending: true, status: 'settling' },
+  ...{ sessionId: 'sess_1', vaultId: 'vlt_1', isExpired: false, sessionToken: 'secret' },
 }
 
 function methodOf(purser: unknown, id: string): (...values: never[]) => unknown {
@@ -105,6 +122,13 @@ function methodOf(purser: unknown, id: string): (...values: never[]) => unknown 
 async function firstPage(listing: unknown): Promise<void> {
   if (!isRecord(listing) || typeof listing.page !== 'function') throw new Error('That is no listing.')
   await listing.page()
+}
+
+async function allOf(events: unknown): Promise<void> {
+  if (!(events instanceof Object && Symbol.asyncIterator in events)) throw new Error('That is no stream of events.')
+  const iterate: unknown = events[Symbol.asyncIterator]
+  if (typeof iterate !== 'function') throw new Error('That is no stream of events.')
+  await Reflect.apply(iterate, events, []).next()
 }
 
 function methodNames(at: object, before: readonly string[] = []): string[] {
@@ -130,6 +154,8 @@ function readOperation(path: string, method: string, operation: unknown): Docume
     path,
     parameters,
     hasBody: operation.requestBody !== undefined,
+    isUpload: JSON.stringify(operation.requestBody ?? null).includes('"multipart/form-data"'),
+    isLive: JSON.stringify(operation.responses ?? null).includes('"text/event-stream"'),
     isList: parameters.some(({ name }) => name === 'cursor'),
   }
 }

@@ -24,7 +24,7 @@ test('what a middleware reports of the wildest paid calls is what the registry t
   const options = { apiKey: org.testKey, baseUrl: world.base, walletId }
   app.use(express.json(), walletMiddleware({ ...options, onFault: (fault) => void faults.push(fault) }))
   app.post('/users/:id', payMiddleware({ price: '0.0100' }), (_req, res) => void res.json({}))
-  app.all('/*rest', payMiddleware({ price: '0.02' }), (_req, res) => void res.json({}))
+  app.all('/{*rest}', payMiddleware({ price: '0.02' }), (_req, res) => void res.json({}))
   const server = createServer(app)
   const url = await listen(server)
 

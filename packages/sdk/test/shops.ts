@@ -11,12 +11,13 @@ import * as onHono from '../src/middleware/hono.ts'
 import * as onNext from '../src/middleware/next.ts'
 import { apiKey, close, type FakePurser, listen } from './fake-purser.ts'
 
-/** What is bought at /paid; at /fails, /throws, /huge and /streams the handler misbehaves as the name says. */
+/** What is bought at /paid; /vault works in its vault; at /fails, /throws, /huge and /streams the handler misbehaves as the name says. */
 export const goods = { secret: 'the goods' }
 
 export interface Shop {
   readonly url: string
   readonly runs: (onExpress.VerifiedPayment | undefined)[]
+  readonly sessions: (onExpress.Session | undefined)[]
   readonly faults: onExpress.Fault[]
   readonly close: () => Promise<void>
 }
@@ -28,9 +29,9 @@ export interface ShopOptions {
   readonly bindsBody?: true
 }
 
-type Seen = Pick<Shop, 'faults' | 'runs'>
+type Seen = Pick<Shop, 'faults' | 'runs' | 'sessions'>
 
-const nothingSeen = (): Seen => ({ faults: [], runs: [] })
+const nothingSeen = (): Seen => ({ faults: [], runs: [], sessions: [] })
 const headers = { 'Cache-Control': 'public, max-age=60', 'X-Leak': 'goods' }
 
 function walletOf(fake: FakePurser, { faults }: Seen, options: ShopOptions): onExpress.WalletOptions {
@@ -63,8 +64,11 @@ export async function expressShop(fake: FakePurser, options: ShopOptions = {}): 
   app.use(onExpress.payMiddleware(payOf(({ url }: ExpressRequest) => url, bodyOf, options)))
   app.use((req, _res, next) => {
     seen.runs.push(onExpress.paymentOf(req))
+    seen.sessions.push(onExpress.sessionOf(req))
     next()
   })
+  app.use(onExpress.vaultMiddleware())
+  app.all('/vault', async (req, res) => void res.json(await workIn(req.vault)))
   app.get('/fails', (_req, res) => void res.status(422).json({ error: 'no such city' }))
   app.get('/throws', () => {
     throw new Error('the handler broke')
@@ -86,7 +90,12 @@ export async function fastifyShop(fake: FakePurser, options: ShopOptions = {}): 
   await app.register(onFastify.walletPlugin, walletOf(fake, seen, options))
   const bodyOf = ({ body }: FastifyRequest) => (typeof body === 'string' || body instanceof Uint8Array ? body : '')
   app.addHook('preHandler', onFastify.payHook(payOf(({ url }: FastifyRequest) => url, bodyOf, options)))
-  app.addHook('preHandler', async (request) => void seen.runs.push(onFastify.paymentOf(request)))
+  app.addHook('preHandler', async (request) => {
+    seen.runs.push(onFastify.paymentOf(request))
+    seen.sessions.push(onFastify.sessionOf(request))
+  })
+  app.addHook('preHandler', onFastify.vaultHook())
+  app.all('/vault', (request) => workIn(request.vault))
   app.get('/fails', (_request, reply) => reply.code(422).send({ error: 'no such city' }))
   app.get('/throws', async () => {
     throw new Error('the handler broke')
@@ -112,8 +121,11 @@ export async function honoShop(fake: FakePurser, options: ShopOptions = {}): Pro
   app.use(onHono.payMiddleware(payOf((c: Context) => c.req.url, bodyOf, options)))
   app.use(async (c, next) => {
     seen.runs.push(onHono.paymentOf(c))
+    seen.sessions.push(onHono.sessionOf(c))
     await next()
   })
+  app.use(onHono.vaultMiddleware())
+  app.all('/vault', async (c) => c.json(await workIn(c.get('vault'))))
   app.get('/fails', (c) => c.json({ error: 'no such city' }, 422))
   app.get('/throws', () => {
     throw new Error('the handler broke')
@@ -132,6 +144,8 @@ export async function nextShop(fake: FakePurser, options: ShopOptions = {}): Pro
   const pay = payOf((request: NextRequest) => request.url, bodyOf, options)
   const route = onNext.withPayment({ ...walletOf(fake, seen, options), ...pay }, (request, _context: unknown) => {
     seen.runs.push(onNext.paymentOf(request))
+    seen.sessions.push(onNext.sessionOf(request))
+    if (request.nextUrl.pathname === '/vault') return vaultAnswer(request)
     return nextAnswer(request.nextUrl.pathname)
   })
   return serve(seen, async (request) => {
@@ -139,6 +153,22 @@ export async function nextShop(fake: FakePurser, options: ShopOptions = {}): Pro
     const asked = new NextRequest(request.url, { method, headers, ...(body !== null && { body, duplex: 'half' }) })
     return route(asked, undefined).catch(() => new Response('broke', { status: 500 }))
   })
+}
+
+async function vaultAnswer(request: Request): Promise<Response> {
+  return Response.json(await workIn(request.method === 'OPTIONS' ? undefined : onNext.vaultOf(request)))
+}
+
+/** Uses a vault in every way that there is. */
+async function workIn(vault: onExpress.PaidVault | undefined): Promise<object> {
+  if (vault === undefined) return { vault: 'none' }
+  await vault.addDocument('Findings', { found: 7 })
+  await vault.addFile('report.txt', new Blob(['the report']), 'text/plain')
+  await vault.emit('progress', { percent: 100 })
+  await vault.persist()
+  await vault.seal('All done')
+  const { documents } = await vault.getManifest()
+  return { vault: await vault.id(), documents: documents.length }
 }
 
 function nextAnswer(path: string): Response {

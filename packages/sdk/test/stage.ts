@@ -75,7 +75,7 @@ interface Stage {
 
 /** For each test of the suite that calls it: a fake Purser, a shop that sells with it, and a way to buy there. */
 export function stageOf(openShop: typeof expressShop): Stage {
-  const closed: Shop = { url: '', runs: [], faults: [], close: async () => {} }
+  const closed: Shop = { url: '', runs: [], sessions: [], faults: [], close: async () => {} }
   const nobody: FakePurser = { baseUrl: '', seen: [], calls: () => [], script: () => {}, stop: async () => {} }
   const stage: Stage = {
     fake: nobody,

@@ -1,3 +1,7 @@
+import path from 'node:path'
+import { parseDuration } from '@purser/protocol'
+import { type PlanName, planNames } from './features/plans/index.ts'
+import type { S3Settings } from './files/index.ts'
 import type { Environment } from './platform/ctx.ts'
 
 export type Role = 'all' | 'api' | 'work'
@@ -26,7 +30,7 @@ export interface Config {
   readonly trustProxy: boolean
   /** Longest that a settle call waits for the outcome before it answers 202. */
   readonly settleWaitMs: number
-  /** Longest that the facilitator's settle waits before it answers `settlement_pending`; official clients give up after 90 s. */
+  /** Longest that the facilitator's settle waits before it answers `settlement_pending`; the official clients in Python and Go give up after 30 s. */
   readonly facilitatorWaitMs: number
   /** Smallest payment that is settled on chain, in millionths of a US dollar. */
   readonly settleMicroUsdMin: bigint
@@ -36,6 +40,12 @@ export interface Config {
   readonly sponsorTempoFees: boolean
   /** Whether anvil is behind the RPC addresses: only the banner of `npm start` differs. */
   readonly challengesPerCallerMax: number
+  /** Where the bytes of files are: a directory that every process of the deployment shares, or an S3-compatible storage. */
+  readonly files: { readonly directory: string } | { readonly s3: S3Settings }
+  /** How long vaults of a plan live by default and at most, where that is not what the plan says; -1 for without end. */
+  readonly vaultTtls?: Readonly<
+    Partial<Record<PlanName, { readonly secondsDefault: number; readonly secondsMax: number }>>
+  >
 }
 
 export interface ConfigFault {
@@ -98,11 +108,13 @@ export function readConfig(
     },
     trustProxy: read.oneOf('TRUST_PROXY', ['true', 'false'], 'false') === 'true',
     settleWaitMs: read.integer('SETTLE_WAIT_MS', 10_000, 0, 50_000),
-    facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 45_000, 0, 80_000),
+    facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 25_000, 0, 80_000),
     settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 0, 1_000_000_000)),
     settleGasPerDayMax: BigInt(read.integer('SETTLE_GAS_PER_DAY_MAX', 1_000_000_000, 0, Number.MAX_SAFE_INTEGER)),
     sponsorTempoFees: read.oneOf('SPONSOR_TEMPO_FEES', ['true', 'false'], 'false') === 'true',
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
+    files: readFiles(env, read),
+    vaultTtls: readVaultTtls(env, faults),
   }
   for (const factory of config.eip6492Factories) {
     if (!/^0x[0-9a-fA-F]{40}$/.test(factory))
@@ -193,6 +205,50 @@ function readKeyEncryption(env: Env, faults: ConfigFault[]): Config['keyEncrypti
     how: 'name a file of 32 random bytes, mode 0600 (head -c 32 /dev/urandom > kek; chmod 600 kek), or set KEY_ENCRYPTION_KEY to their base64; keep a copy, since without it no key opens again',
   })
   return { base64: '' }
+}
+
+/** `VAULT_TTL_<PLAN>=<default>/<most>`, such as `24h/7d` or `30d/unlimited`. */
+function readVaultTtls(env: Env, faults: ConfigFault[]): NonNullable<Config['vaultTtls']> {
+  const bounds = planNames.flatMap((plan) => {
+    const name = `VAULT_TTL_${plan.toUpperCase()}`
+    const value = env[name]
+    if (value === undefined || value === '') return []
+    const [usual = '', most = '', ...more] = value.split('/')
+    const secondsDefault = parseDuration(usual)
+    const secondsMax = most === 'unlimited' ? -1 : parseDuration(most)
+    if (
+      more.length === 0 &&
+      typeof secondsDefault === 'number' &&
+      typeof secondsMax === 'number' &&
+      (secondsMax < 0 || secondsDefault <= secondsMax)
+    )
+      return [[plan, { secondsDefault, secondsMax }] as const]
+    faults.push({ name, fault: 'is not usable', how: 'set it to <default>/<most>, such as 24h/7d or 30d/unlimited' })
+    return []
+  })
+  return Object.fromEntries(bounds)
+}
+
+/** S3 where its endpoint is named, a directory otherwise: an operator says which, since files in a place by default are lost with it. */
+function readFiles(env: Env, read: ReturnType<typeof createReader>): Config['files'] {
+  if ((env.FILES_S3_ENDPOINT ?? '') === '') {
+    const how =
+      'an absolute directory that is kept and backed up, or name an S3-compatible storage by FILES_S3_ENDPOINT'
+    return { directory: read.required('FILES_DIR', how, (value) => path.isAbsolute(value)) }
+  }
+  const isThere = (value: string): boolean => value.length > 0
+  const s3 = {
+    endpoint: read.required(
+      'FILES_S3_ENDPOINT',
+      'the address of the storage, such as https://s3.eu-central-1.amazonaws.com',
+      isWebUrl,
+    ),
+    bucket: read.required('FILES_S3_BUCKET', 'a bucket of its own for the files', isThere),
+    region: env.FILES_S3_REGION || 'us-east-1',
+    accessKeyId: read.required('FILES_S3_ACCESS_KEY_ID', 'a key that may use that bucket alone', isThere),
+    secretAccessKey: read.required('FILES_S3_SECRET_ACCESS_KEY', 'the secret of that key', isThere),
+  }
+  return { s3 }
 }
 
 function readRpcUrls(env: Env, networks: readonly string[], faults: ConfigFault[]): Record<string, string[]> {

@@ -3,8 +3,18 @@ import { createChains, createLanes, createSignatures, createTempoTransactions } 
 import type { Config } from './config.ts'
 import { openCustody } from './custody/index.ts'
 import { createKeyDirectory } from './features/organisations/index.ts'
-import { challengeSeconds, createRecorder, createSettlements, paymentRecount } from './features/payments/index.ts'
+import {
+  challengeSeconds,
+  createRecorder,
+  createSettlements,
+  paymentLogExists,
+  paymentRecount,
+  sealReceipt,
+} from './features/payments/index.ts'
+import { publicRoutes } from './features/registry/index.ts'
+import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
 import { byoWalletRecount, createWalletDirectory } from './features/wallets/index.ts'
+import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
 import { openDb } from './platform/db/db.ts'
@@ -52,6 +62,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       rpcTimeoutMs: config.rpcTimeoutMs,
     })
     const keys = createKeyDirectory({ db, clock })
+    const files = await openFiles(config.files, { clock, random })
     let settlementWanted = (): void => undefined
     const floor = {
       db,
@@ -66,13 +77,22 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       chains,
       tempoTransactions: createTempoTransactions(signatures),
     }
+    const vaultStreams = new VaultStreams({ db, clock, log, metrics, revokedKeys: keys.revokedKeys })
     const deps: Deps = {
       ...floor,
-      recounts: [paymentRecount, byoWalletRecount],
+      recounts: [paymentRecount, byoWalletRecount, ...vaultRecounts],
       receivingWallets: createWalletDirectory({ db }),
+      paymentLogExists,
+      publicRoutes,
       recordPayment: createRecorder({ db }, { gasPerDayMax: config.settleGasPerDayMax }),
       settlements: createSettlements({ db, clock }, () => settlementWanted()),
       settlementTokens: custody.settlementTokens,
+      vaultStreams,
+      receiptForSeal: sealReceipt,
+      ...(config.vaultTtls !== undefined && { vaultTtls: config.vaultTtls }),
+      vaultNews: (vaultId) => vaultStreams.wake(vaultId),
+      blobs: files.blobs,
+      fileLinks: custody.fileLinks,
       mppSecrets: custody.mppSecrets,
       serviceSeal: custody.seal,
       signatures,
@@ -98,8 +118,10 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
         settlementWanted = wake
       },
       async close() {
+        await vaultStreams.stop()
         await keys.stop()
         await outbound.close()
+        files.close()
         await db.close()
       },
     }
@@ -107,4 +129,14 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     await db.close().catch(() => undefined)
     throw error
   }
+}
+
+/** Where files go, as the operator chose, and how to let go of it. */
+async function openFiles(
+  files: Config['files'],
+  own: { readonly clock: Clock; readonly random: Random },
+): Promise<{ readonly blobs: BlobStore; close(): void }> {
+  if ('directory' in files) return { blobs: await openDiskBlobs({ ...files, ...own }), close: () => undefined }
+  const blobs = openS3Blobs(files.s3, own)
+  return { blobs, close: blobs.close }
 }

@@ -1,4 +1,6 @@
 import { followTransactions, paymentRecurring } from './features/payments/index.ts'
+import { sessionRecurring } from './features/sessions/index.ts'
+import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
 import type { Job, Recurring } from './platform/job.ts'
 
@@ -15,4 +17,12 @@ const sweepIdempotency: Recurring = {
 }
 
 /** Every piece of work that is due again and again. */
-export const recurring: readonly Recurring[] = [sweepIdempotency, ...paymentRecurring, followTransactions]
+export const recurring: readonly Recurring[] = [
+  sweepIdempotency,
+  ...paymentRecurring,
+  ...sessionRecurring,
+  followTransactions,
+  followVaults,
+  sweepFiles,
+  sweepVaultTokens,
+]

@@ -3,6 +3,14 @@ import { billingOperations } from './features/billing/index.ts'
 import { chainOperations } from './features/chains/index.ts'
 import { organisationOperations } from './features/organisations/index.ts'
 import { facilitatorOperations, paymentOperations } from './features/payments/index.ts'
+import { registryOperations } from './features/registry/index.ts'
+import { sessionOperations } from './features/sessions/index.ts'
+import {
+  vaultFileOperations,
+  vaultOperations,
+  vaultStreamOperations,
+  vaultTokenOperations,
+} from './features/vaults/index.ts'
 import { walletOperations } from './features/wallets/index.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
@@ -16,6 +24,12 @@ export const operations: readonly Operation[] = [
   ...organisationOperations,
   ...accountOperations,
   ...billingOperations,
+  ...registryOperations,
+  ...sessionOperations,
+  ...vaultOperations,
+  ...vaultFileOperations,
+  ...vaultTokenOperations,
+  ...vaultStreamOperations,
 ]
 
 /** The OpenAPI 3.1 document; `openapi.json` is its committed copy. */

@@ -27,11 +27,16 @@ afterAll(async () => {
 })
 
 /** Puts resources into the live environment, where no payment can be made without a mainnet. */
-async function makeLive({ byw, pay, key, reg }: Resources): Promise<void> {
+async function makeLive({ byw, pay, key, reg, vlt, closing, sealed, sess }: Resources): Promise<void> {
   const { db } = world.database
   expect(await db.run(sql`update byo_wallets set environment = 'live' where id = ${byw}`)).toBe(1)
-  expect(await db.run(sql`update payments set environment = 'live' where id = ${pay}`)).toBe(1)
+  expect(await db.run(sql`update payments set environment = 'live' where id = ${pay} or session_id = ${sess}`)).toBe(2)
+  expect(await db.run(sql`update sessions set environment = 'live' where id = ${sess}`)).toBe(1)
+  expect(await db.run(sql`update vaults set environment = 'live' where session_id = ${sess}`)).toBe(1)
   expect(await db.run(sql`update registry_routes set environment = 'live' where id = ${reg}`)).toBe(1)
+  const vaults = [vlt, closing, sealed]
+  expect(await db.run(sql`update vaults set environment = 'live' where id = any(${vaults}::text[])`)).toBe(3)
+  expect(await db.run(sql`update vault_documents set environment = 'live' where vault_id = ${vlt}`)).toBe(1)
   expect(await db.run(sql`update api_keys set environment = 'live' where id = ${key}`)).toBe(1)
   expect(await db.run(sql`update audit_log set environment = 'live' where target in (${byw}, ${key})`)).toBe(2)
 }
@@ -80,6 +85,8 @@ test.each([
   ['payments.challenge', 'walletId', 'byw'],
   ['payments.verify', 'walletId', 'byw'],
   ['payments.settle', 'paymentId', 'pay'],
+  ['sessions.create', 'paymentId', 'pay'],
+  ['registry.snapshots.create', 'paymentLogId', 'plog'],
 ])('%s names nobody else’s %s: 422, as for one that never was', async (id, field, prefix) => {
   const operation = operationOf(id)
   for (const [key, resources] of strangersTo(operation)) {

@@ -10,6 +10,15 @@ export interface Resources {
   readonly org: string
   readonly token: string
   readonly reg: string
+  /** A session of another payment, and its token. */
+  readonly sess: string
+  readonly sessionToken: string
+  /** A vault that takes writes, and a document in it. */
+  readonly vlt: string
+  readonly doc: string
+  /** Vaults to be persisted and sealed, and one that is sealed. */
+  readonly closing: string
+  readonly sealed: string
 }
 
 /** A request of an operation: what stands in the path's braces, and the body. */
@@ -36,6 +45,8 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
   })
   await world.call(key, 'POST', '/registry/snapshots', snapshotNumber(++sampleNumber))
   const [route] = (await world.call(key, 'GET', '/registry/routes?limit=1')).list
+  const vaults = await makeVaults(world, key)
+  const session = await makeSession(world, key, body)
   return {
     byw: wallet.id,
     pay: String(verified.body.paymentId),
@@ -45,7 +56,27 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     org: owner.id,
     token: String(verified.body.settlementToken),
     reg: String(route?.id),
+    ...vaults,
+    ...session,
   }
+}
+
+async function makeSession(
+  world: World,
+  key: string,
+  payment: object,
+): Promise<Pick<Resources, 'sess' | 'sessionToken'>> {
+  const { paymentId } = (await world.call(key, 'POST', '/payments/verify', payment)).body
+  const { sessionId, sessionToken } = (await world.call(key, 'POST', '/sessions', { paymentId })).body
+  return { sess: String(sessionId), sessionToken: String(sessionToken) }
+}
+
+async function makeVaults(world: World, key: string): Promise<Pick<Resources, 'vlt' | 'doc' | 'closing' | 'sealed'>> {
+  const make = async () => String((await world.call(key, 'POST', '/vaults', { description: 'Report' })).body.id)
+  const [vlt, closing, sealed] = [await make(), await make(), await make()]
+  const added = await world.call(key, 'POST', `/vaults/${vlt}/documents`, { name: 'Findings', data: { secret: vlt } })
+  await world.call(key, 'POST', `/vaults/${sealed}/seal`, { summary: 'Done' })
+  return { vlt, doc: String(added.body.id), closing, sealed }
 }
 
 /** One good request for every operation, by its id, naming these resources. What must be new is new in each. */
@@ -116,6 +147,26 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'organisations.apiKeys.revokeIn': () => ({ params: { orgId: ids.org, keyId: ids.key } }),
     'account.get': () => ({}),
     'account.usage': () => ({}),
+    'sessions.create': () => ({ body: { paymentId: ids.pay, expiresIn: 3_600 } }),
+    'sessions.list': () => ({}),
+    'sessions.get': () => ({ params: { sessionId: ids.sess } }),
+    'sessions.verify': () => ({
+      body: { sessionToken: ids.sessionToken, host: 'api.example.com', walletId: ids.byw, otherWalletIds: [ids.byw] },
+    }),
+    'vaults.create': () => ({ body: { description: 'Report', ttl: '2h', metadata: { job: [{ number: 7 }] } } }),
+    'vaults.list': () => ({}),
+    'vaults.quota': () => ({}),
+    'vaults.get': () => ({ params: { id: ids.vlt } }),
+    'vaults.delete': () => ({ params: { id: ids.vlt } }),
+    'vaults.documents.add': () => ({ params: { id: ids.vlt }, body: { name: 'Findings', data: { found: [1, null] } } }),
+    'vaults.documents.get': () => ({ params: { id: ids.vlt, docId: ids.doc } }),
+    'vaults.emit': () => ({ params: { id: ids.vlt }, body: { event: 'progress', payload: { percent: 40 } } }),
+    'vaults.extend': () => ({ params: { id: ids.vlt }, body: { ttl: '3h' } }),
+    'vaults.persist': () => ({ params: { id: ids.closing } }),
+    'vaults.seal': () => ({ params: { id: ids.closing }, body: { summary: 'Done' } }),
+    'vaults.proof': () => ({ params: { id: ids.sealed } }),
+    // Of a vault that is sealed nothing is told any more: the answer is no stream without end.
+    'vaults.events': () => ({ params: { id: ids.sealed } }),
     'billing.usage': () => ({}),
     'billing.plan': () => ({}),
     'billing.rebuildCache': () => ({}),

@@ -36,8 +36,8 @@ test('with nothing set it lists everything that is missing at once, each with ho
   const bare = spawnService({})
   expect(await bare.ended).toBe(2)
   expect(bare.stdout()).toBe('')
-  expect(bare.stderr()).toMatch(/^The configuration has 4 faults:\n/)
-  for (const name of ['DATABASE_URL', 'BASE_URL', 'DASHBOARD_URL', 'KEY_ENCRYPTION_KEY_FILE']) {
+  expect(bare.stderr()).toMatch(/^The configuration has 5 faults:\n/)
+  for (const name of ['DATABASE_URL', 'BASE_URL', 'DASHBOARD_URL', 'KEY_ENCRYPTION_KEY_FILE', 'FILES_DIR']) {
     expect(bare.stderr()).toMatch(
       new RegExp(`^ {2}${name}: is missing\\n {4}(set it to|name a file of) \\S.{20,}$`, 'm'),
     )
@@ -58,6 +58,7 @@ test('every bad value is named with what would be right, none is repeated, and i
     TRUST_PROXY: 'yes',
     SETTLE_WAIT_MS: '1e3',
     EIP6492_FACTORIES: '0x12',
+    FILES_DIR: 'files',
   }
   const { KEY_ENCRYPTION_KEY: _, ...named } = bad
   const refused = spawnService({ ...deployment.env, ...bad }, ['--role', 'boss', '--rolle=api'])
@@ -66,7 +67,7 @@ test('every bad value is named with what would be right, none is repeated, and i
   for (const name of [...Object.keys(named), 'KEY_ENCRYPTION_KEY_FILE', '--role', '--rolle=api']) {
     expect(said).toMatch(new RegExp(`^ {2}${name}: .+\\n {4}\\S.{10,}$`, 'm'))
   }
-  expect(said).toContain('The configuration has 13 faults')
+  expect(said).toContain('The configuration has 14 faults')
   expect(said).not.toContain(secret)
 })
 

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet'
 import { networkByName } from '@purser/protocol'
 import { toHex } from 'viem'
@@ -53,7 +56,8 @@ export async function aWorld(
   } = {},
 ): Promise<World> {
   const database = await freshDatabase()
-  const config = testConfig(database.url, options)
+  const filesDirectory = mkdtempSync(path.join(tmpdir(), 'purser-files-'))
+  const config = testConfig(database.url, { ...options, filesDirectory })
   const servers: RunningServer[] = []
   const start = async (own: Config): Promise<{ base: string; server: RunningServer }> => {
     const server = await bootServer(own, {
@@ -88,6 +92,7 @@ export async function aWorld(
     async stop() {
       for (const running of servers.reverse()) await running.stop()
       await database.drop()
+      rmSync(filesDirectory, { recursive: true, force: true })
     },
   }
 }
@@ -98,6 +103,7 @@ function testConfig(
     readonly chains?: readonly DevChain[]
     readonly rpcUrls?: Config['rpcUrls']
     readonly config?: Partial<Config>
+    readonly filesDirectory: string
   },
 ): Config {
   const rpcUrls = Object.fromEntries((options.chains ?? []).map((chain) => [chain.network, [chain.rpcUrl]]))
@@ -126,6 +132,7 @@ function testConfig(
     settleGasPerDayMax: 10n ** 15n,
     sponsorTempoFees: false,
     challengesPerCallerMax: 20,
+    files: { directory: options.filesDirectory },
     ...options.config,
   }
 }
@@ -177,6 +184,11 @@ export async function request(
     },
     ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
   })
+  return parseAnswer(response)
+}
+
+/** An answer's body as JSON. */
+export async function parseAnswer(response: Response): Promise<Answer> {
   const text = await response.text()
   const parsed: unknown = text === '' ? {} : JSON.parse(text)
   return {

@@ -41,6 +41,11 @@ export interface PayingFetchOptions {
   readonly onPayment?: ((payment: PaymentRecord) => void) | undefined
   /** What went wrong after a payment without hurting it: `onPayment` threw, or the ledger did not take a `commit` or `release`. */
   readonly onFault?: ((error: unknown) => void) | undefined
+  /**
+   * Whether a session that a payment bought is shown in the next calls to the same origin, so that they are not paid again; it is when left
+   * out. Sessions are kept in memory, and go only to the origin that gave them.
+   */
+  readonly sessions?: boolean | undefined
   /** Pays over plain HTTP to hosts other than this machine. A credential sent so can be read and used by others. */
   readonly allowInsecure?: boolean | undefined
   readonly fetch?: typeof globalThis.fetch | undefined

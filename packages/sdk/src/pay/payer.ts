@@ -12,6 +12,7 @@ import { parseUsd, usdDecimals } from './dollars.ts'
 import { type Ledger, memoryLedger } from './ledger.ts'
 import type { AddedToken, PayingFetchOptions, PayLimits, Preference } from './options.ts'
 import type { PaymentRecord, ProposedPayment } from './payment.ts'
+import { memoryJar, type SessionJar } from './sessions.ts'
 import type { Signer } from './signer.ts'
 
 /** The limits, read. Dollars are in units of 10^-18. */
@@ -40,6 +41,8 @@ export interface Payer {
   readonly randomHex: (bytes: number) => Hex
   readonly tokenAt: (network: Network, address: string) => TokenInfo | undefined
   readonly report: (payment: PaymentRecord) => void
+  /** None where sessions are turned off. */
+  readonly sessions: SessionJar | undefined
 }
 
 /** Reads the options; throws a `TypeError` at once for one that cannot be meant, rather than at the first payment. */
@@ -63,6 +66,7 @@ export function payerOf(options: PayingFetchOptions): Payer {
     randomHex: (bytes) => hexOfExactly(bytes, random(bytes)),
     tokenAt: tokensOf(options.tokens ?? []),
     report: (payment) => quietly(() => options.onPayment?.(payment), fault),
+    sessions: options.sessions === false ? undefined : memoryJar(options.now ?? Date.now),
   }
 }
 

@@ -1,5 +1,4 @@
 import { discard } from './bounded.ts'
-import { offersOf } from './challenge.ts'
 import { choose, whyNotThere } from './choose.ts'
 import { PaymentOutcomeUnknownError, SigningError, UnsupportedPaymentError } from './errors.ts'
 import type { PayingFetchOptions } from './options.ts'
@@ -8,13 +7,12 @@ import type { Credential, PaymentRecord } from './payment.ts'
 import { type Call, callOf } from './request.ts'
 import { type Reservation, reserve, signReserved } from './reserve.ts'
 import { sendPaid } from './send.ts'
-
-const credentialHeaders = ['payment-signature', 'x-payment', 'payment-authorization']
+import { sendUnpaid } from './sessions.ts'
 
 /**
  * A `fetch` that pays: it answers a 402 of x402 (version 2 and 1) or MPP (`evm/charge`, `tempo/charge`) with one signed payment, within the
  * limits, and gives the seller's next answer. It signs at most once per call. A 402 of another kind, and every other answer, is passed on
- * as it is. Throws `LimitExceededError`, `UnsupportedPaymentError`, `ConfirmationDeclinedError`, `SigningError` and
+ * as it is. A session that a payment bought (`X-Service-Session-Id`) is shown in the calls after it, which are then not paid. Throws `LimitExceededError`, `UnsupportedPaymentError`, `ConfirmationDeclinedError`, `SigningError` and
  * `UnreplayableBodyError` when nothing was sent, `PaymentRejectedError` and `PaymentOutcomeUnknownError` when something was, and what the
  * underlying `fetch` throws when the first request fails.
  */
@@ -22,9 +20,7 @@ export function createPayingFetch(options: PayingFetchOptions): typeof globalThi
   const payer = payerOf(options)
   return async (input, init) => {
     const call = await callOf(input, init)
-    const response = await call.send(payer.fetch)
-    if (response.status !== 402 || carriesCredential(call.headers)) return response
-    const readings = await offersOf(payer, response, call.headers)
+    const { response, readings } = await sendUnpaid(payer, call)
     if (readings.length === 0) return response
     discard(response)
     const url = askingUrl(payer, call, response)
@@ -32,12 +28,6 @@ export function createPayingFetch(options: PayingFetchOptions): typeof globalThi
     const credential = await credentialFor(payer, call, reservation)
     return sendPaid({ payer, call, url, reservation, credential }, call.signal)
   }
-}
-
-/** A caller that pays by itself got a 402 for its own payment: it is not paid a second time from here. */
-function carriesCredential(headers: Headers): boolean {
-  const authorization = headers.get('authorization') ?? ''
-  return /(?:^|,)\s*payment\s/i.test(authorization) || credentialHeaders.some((name) => headers.has(name))
 }
 
 /**

@@ -58,3 +58,11 @@ function inherited(input: RequestInfo | URL): RequestInit {
   const { cache, credentials, integrity, keepalive, mode, redirect, referrer, referrerPolicy } = input
   return { cache, credentials, integrity, keepalive, mode, redirect, referrer, referrerPolicy }
 }
+
+const credentialHeaders = ['payment-signature', 'x-payment', 'payment-authorization']
+
+/** Whether the caller pays by itself: a 402 is for its own payment then, and is not paid a second time from here. */
+export function carriesCredential(headers: Headers): boolean {
+  const authorization = headers.get('authorization') ?? ''
+  return /(?:^|,)\s*payment\s/i.test(authorization) || credentialHeaders.some((name) => headers.has(name))
+}

@@ -5,6 +5,7 @@ import { attachPayment, type Credential, type Outcome, type PaymentRecord } from
 import { readReceipt, whyRejected } from './receipt.ts'
 import type { Call } from './request.ts'
 import type { Reservation } from './reserve.ts'
+import { sessionHeader } from './sessions.ts'
 
 /** A credential on its way: everything that sending it takes, any number of times. */
 export interface Sending {
@@ -42,9 +43,17 @@ async function judge(sending: Sending, response: Response): Promise<Response> {
     throw new PaymentRejectedError(reported(sending, 'rejected', response), response, why)
   }
   const record = reported(sending, response.ok ? 'paid' : 'unknown', response)
-  if (response.ok) await sending.payer.commit(sending.reservation.id)
+  if (response.ok) {
+    await sending.payer.commit(sending.reservation.id)
+    keepSession(sending, response)
+  }
   attachPayment(response, record)
   return response
+}
+
+function keepSession({ payer, url, reservation }: Sending, { headers }: Response): void {
+  const token = headers.get(sessionHeader)
+  if (token !== null) payer.sessions?.keep(url.origin, { payTo: reservation.quote.payTo, token })
 }
 
 /** The facilitator's word for a transaction that was sent to the chain and has no receipt yet (@x402/evm 2.27.0). */

@@ -36,6 +36,7 @@ export interface Custody {
   readonly settler: Signer
   readonly sealer: Sealer
   readonly settlementTokens: { mint(paymentId: string): string; check(paymentId: string, token: string): boolean }
+  readonly fileLinks: { sign(link: string): string; check(link: string, signature: string): boolean }
   readonly mppSecrets: MppSecrets
   readonly seal: ServiceSeal
 }
@@ -57,6 +58,7 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
     return {
       settler: await ensureKey(tx, kek, 'settler', making),
       token: await ensureKey(tx, kek, 'settlement-token', making),
+      link: await ensureKey(tx, kek, 'file-link', making),
       answers: await ensureKey(tx, kek, 'answers', making),
       mpp: await ensureKey(tx, kek, 'mpp-challenge', making),
     }
@@ -71,6 +73,7 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
       open: (sealed, associatedData) => decrypt(answers, sealed, associatedData),
     },
     settlementTokens: createTokens(await openKey(kek, rows.token)),
+    fileLinks: createLinks(await openKey(kek, rows.link)),
     mppSecrets,
     seal: await createServiceSeal(options.db, (row) => openKey(kek, row), instantOf(0)),
   }
@@ -95,12 +98,16 @@ function keyMaking({ clock, random, signatures }: CustodyOptions): KeyMaking {
 
 function createTokens(key: Uint8Array): Custody['settlementTokens'] {
   const mint = (paymentId: string): string => `stl_${createHmac('sha256', key).update(paymentId).digest('base64url')}`
-  return {
-    mint,
-    check(paymentId, token) {
-      const expected = Buffer.from(mint(paymentId))
-      const given = Buffer.from(token)
-      return expected.length === given.length && timingSafeEqual(expected, given)
-    },
-  }
+  return { mint, check: (paymentId, token) => isSame(mint(paymentId), token) }
+}
+
+function createLinks(key: Uint8Array): Custody['fileLinks'] {
+  const sign = (link: string): string => createHmac('sha256', key).update(link).digest('base64url')
+  return { sign, check: (link, signature) => isSame(sign(link), signature) }
+}
+
+/** Takes as long for texts that differ at the end as for those that differ at the beginning. */
+function isSame(expected: string, given: string): boolean {
+  const [left, right] = [Buffer.from(expected), Buffer.from(given)]
+  return left.length === right.length && timingSafeEqual(left, right)
 }

@@ -25,6 +25,7 @@ const algorithms: Readonly<Record<KeyPurpose, string>> = {
   answers: 'aes-256-gcm',
   'mpp-challenge': 'hmac-sha256',
   seal: 'ed25519',
+  'file-link': 'hmac-sha256',
 }
 
 /** Stops whoever holds another key-encryption key than the one that the database was sealed with; an empty database takes this one. */

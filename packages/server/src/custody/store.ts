@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../platform/db/db.ts'
 
-export type KeyPurpose = 'settler' | 'settlement-token' | 'answers' | 'mpp-challenge' | 'seal'
+export type KeyPurpose = 'settler' | 'settlement-token' | 'answers' | 'mpp-challenge' | 'seal' | 'file-link'
 
 export const SealedKeyRow = z.object({
   kid: z.string(),

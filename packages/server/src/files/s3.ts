@@ -91,18 +91,27 @@ interface Received {
   fault: unknown
 }
 
+/** A fault that is thrown in from outside, when the storage fails and nobody reads on, is not one of the content. */
 async function* receive(content: AsyncIterable<Uint8Array>, received: Received, bytesMax: number) {
+  const breakOff = (fault: unknown): never => {
+    received.fault = fault
+    throw fault
+  }
+  const source = content[Symbol.asyncIterator]()
   try {
-    for await (const chunk of content) {
-      received.size += chunk.byteLength
+    for (
+      let next = await source.next().catch(breakOff);
+      next.done !== true;
+      next = await source.next().catch(breakOff)
+    ) {
+      received.size += next.value.byteLength
       // Said this way round, a limit that is no number lets nothing through.
-      if (!(received.size <= bytesMax)) throw new BlobTooLarge(bytesMax)
-      received.hash.update(chunk)
-      yield chunk
+      if (!(received.size <= bytesMax)) breakOff(new BlobTooLarge(bytesMax))
+      received.hash.update(next.value)
+      yield next.value
     }
-  } catch (error) {
-    received.fault = error
-    throw error
+  } finally {
+    await source.return?.()
   }
 }
 
@@ -121,10 +130,12 @@ async function openObject(
   const { Body, ContentLength = 0, ContentRange } = found
   if (!(Body instanceof Readable))
     throw fail('file-storage-unavailable', {}, new Error('an object came without a stream'))
-  const size = range === undefined ? ContentLength : Number(/\/(\d+)$/.exec(ContentRange ?? '')?.[1])
-  if (range === undefined || ContentLength === range.length) return { size, content: Body }
+  if (range === undefined) return { size: ContentLength, content: Body }
+  const size = Number(/\/(\d+)$/.exec(ContentRange ?? '')?.[1])
+  if (ContentLength === range.length) return { size, content: Body }
   Body.destroy()
-  throw new BlobRangeOutside(size)
+  if (ContentLength < range.length) throw new BlobRangeOutside(size)
+  throw fail('file-storage-unavailable', {}, new Error('the storage sent more than the part that was asked for'))
 }
 
 /** A part that the storage cannot be asked for: an empty one, or one that is not within the content. */

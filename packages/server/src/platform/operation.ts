@@ -94,6 +94,8 @@ export interface OperationSpec<P, Q, I, O> {
   readonly secretAnswer?: boolean
   /** The path names the organisation: another one than the key's is 401, not 404. */
   readonly organisationInPath?: boolean
+  /** Bytes of a JSON body; `bodyBytesMax` of the platform when left out. */
+  readonly bodyBytesMax?: number
   /** The body is not read into memory: the verb reads it. The media type is for the document. */
   readonly streamsInput?: { readonly mediaType: string; readonly schema: Readonly<Record<string, unknown>> }
   /**

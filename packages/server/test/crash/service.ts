@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
 
@@ -31,6 +33,7 @@ export function serveEnv(databaseUrl: string, own: Env = {}): Env {
     BASE_URL: 'http://purser.test',
     DASHBOARD_URL: 'http://dashboard.test',
     KEY_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    FILES_DIR: aFilesDirectory(),
     HOST: '127.0.0.1',
     PORT: '0',
     METRICS_PORT: '0',
@@ -42,6 +45,15 @@ export function serveEnv(databaseUrl: string, own: Env = {}): Env {
   }
 }
 
+const filesDirectories: string[] = []
+
+/** Made by the service itself when it starts. */
+function aFilesDirectory(): string {
+  const directory = path.join(tmpdir(), `purser-files-${randomBytes(8).toString('hex')}`)
+  filesDirectories.push(directory)
+  return directory
+}
+
 const living = new Set<ChildProcess>()
 
 /** Leaves nothing running, whatever a test that failed had started. */
@@ -49,6 +61,7 @@ export async function endEveryService(): Promise<void> {
   const ends = [...living].map((child) => new Promise((resolve) => child.once('close', resolve)))
   for (const child of living) child.kill('SIGKILL')
   await Promise.all(ends)
+  for (const directory of filesDirectories.splice(0)) rmSync(directory, { recursive: true, force: true })
 }
 
 export interface Started {

@@ -4,10 +4,12 @@ import { gather } from '../../platform/db/gather.ts'
 import type { FindKey, Identity } from '../../platform/http/authenticate.ts'
 import type { ApiKeyId } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
-import { listKeysByHash, markUsed } from './key-store.ts'
+import { listKeysByHash, listRevoked, markUsed } from './key-store.ts'
 
 export interface KeyDirectory {
   readonly findKey: FindKey
+  /** Those of the keys that were revoked, for what stays open longer than a request. */
+  revokedKeys(apiKeyIds: readonly ApiKeyId[]): Promise<readonly ApiKeyId[]>
   /** Writes what is left of when keys were last used. Called after the last request and before the database closes. */
   stop(): Promise<void>
 }
@@ -35,6 +37,7 @@ export function createKeyDirectory(deps: DirectoryDeps): KeyDirectory {
       if (identity !== undefined) uses.note(identity.apiKeyId)
       return identity
     },
+    revokedKeys: (apiKeyIds) => listRevoked(deps.db, apiKeyIds),
     stop: uses.flush,
   }
 }

@@ -87,6 +87,15 @@ export function listKeysByHash(db: Queryable, hashes: readonly Uint8Array[]): Pr
   )
 }
 
+/** Those of the keys that take no calls any more. Looks across organisations, as the look-up by hash does. */
+export async function listRevoked(db: Queryable, apiKeyIds: readonly ApiKeyId[]): Promise<ApiKeyId[]> {
+  const rows = await db.many(
+    z.object({ id: id('key') }),
+    sql`select id from api_keys where id = any(${apiKeyIds}::text[]) and revoked_at is not null`,
+  )
+  return rows.map((row) => row.id)
+}
+
 /** Writes when keys were last used; rows are taken in one order, so that two processes never wait for each other. */
 export async function markUsed(db: Queryable, uses: ReadonlyMap<ApiKeyId, Date>): Promise<void> {
   await db.run(sql`

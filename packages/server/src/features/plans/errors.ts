@@ -10,6 +10,8 @@ const fail = defineErrors({
   'webhook-limit-reached': { status: 429, title, detail: 'The plan takes no more webhooks.' },
   'vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more active vaults.' },
   'persisted-vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more persisted vaults.' },
+  'documents-per-vault-exceeded': { status: 422, title, detail: 'The vault takes no more documents.' },
+  'files-per-vault-exceeded': { status: 422, title, detail: 'The vault takes no more files.' },
   'storage-quota-exceeded': { status: 429, title, detail: 'The storage that the plan grants is used up.' },
 })
 

@@ -127,6 +127,7 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
   app.route({
     method: operation.method,
     url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    bodyLimit: operation.bodyBytesMax ?? bodyBytesMax,
     handler: async (request, reply) => {
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
       const caller = await identify(operation, request, reply, door)
@@ -222,10 +223,15 @@ function hold(
 ): FastifyReply {
   setHead(request, reply, answer)
   reply.header('connection', 'close').hijack()
-  reply.raw.writeHead(answer.status, reply.getHeaders())
+  reply.raw.writeHead(
+    answer.status,
+    Object.entries(reply.getHeaders()).flatMap(([name, value]) => (value === undefined ? [] : [name, value])),
+  )
   const line = lines.open(reply.raw, answer.body.closed)
   answer.body.open(line)
   if (lines.isStopping) line.end()
+  // Whoever left before the line was there is not announced again.
+  if (reply.raw.destroyed) line.cut()
   return reply
 }
 

@@ -26,3 +26,6 @@ create table vault_tokens (
 );
 create index vault_tokens_by_vault on vault_tokens (vault_id);
 create index vault_tokens_expired on vault_tokens (expires_at);
+
+-- A repeated upload knows its file's id and not its vault.
+create unique index vault_files_by_id on vault_files (id);

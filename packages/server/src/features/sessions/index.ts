@@ -1,0 +1,2 @@
+export { sessionRecurring } from './jobs.ts'
+export { sessionOperations } from './routes.ts'

@@ -1,0 +1,56 @@
+import { type Operation, operation } from '../../platform/operation.ts'
+import { PageQuery } from '../../platform/wire.ts'
+import { buyingErrors } from '../payments/index.ts'
+import { planErrors } from '../plans/index.ts'
+import { fail, failToken } from './errors.ts'
+import { NewSession, OpenedSession, Session, SessionParams, VerifySession } from './schema.ts'
+import { getSession, openSession, pageOfSessions } from './sessions.ts'
+import { verifySession } from './verify.ts'
+
+export const sessionOperations: readonly Operation[] = [
+  operation({
+    id: 'sessions.create',
+    method: 'POST',
+    path: '/sessions',
+    summary: 'Open the session of a payment, with a vault of its own.',
+    description:
+      'A payment has one session: asked for again, it is answered with 200 and a new sessionToken, and the token before it opens nothing any more.',
+    input: NewSession,
+    output: OpenedSession,
+    otherOutputs: { 200: OpenedSession },
+    status: 201,
+    errors: { ...buyingErrors, 'vault-quota-exceeded': planErrors['vault-quota-exceeded'] },
+    secretAnswer: true,
+    run: (ctx, { body }) => openSession(ctx, body),
+  }),
+  operation({
+    id: 'sessions.list',
+    method: 'GET',
+    path: '/sessions',
+    summary: 'List sessions, newest first.',
+    query: PageQuery,
+    output: Session,
+    list: true,
+    run: (ctx, { query }) => pageOfSessions(ctx, query),
+  }),
+  operation({
+    id: 'sessions.get',
+    method: 'GET',
+    path: '/sessions/{sessionId}',
+    summary: 'Get one session.',
+    params: SessionParams,
+    output: Session,
+    errors: fail.table,
+    run: (ctx, { params }) => getSession(ctx, params.sessionId),
+  }),
+  operation({
+    id: 'sessions.verify',
+    method: 'POST',
+    path: '/sessions/verify',
+    summary: 'Whether a session’s token opens a route.',
+    input: VerifySession,
+    output: Session,
+    errors: failToken.table,
+    run: (ctx, { body }) => verifySession(ctx, body),
+  }),
+]

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { type Id, id } from '../../platform/ids.ts'
+import { Instant, text } from '../../platform/wire.ts'
+
+export type SessionId = Id<'sess'>
+
+/** How long a session is good, in seconds, when nobody says; a minute at least and a week at most. */
+export const sessionSeconds = { default: 86_400, min: 60, max: 604_800 } as const
+
+export const NewSession = z.strictObject({
+  paymentId: id('pay'),
+  expiresIn: z.int().min(sessionSeconds.min).max(sessionSeconds.max).default(sessionSeconds.default).meta({
+    description: 'Seconds. Without effect where the payment has a session already.',
+  }),
+})
+export type NewSession = z.output<typeof NewSession>
+
+/** A payment session as the document has it. `isExpired` is true from `expiresAt` on. */
+export const Session = z.strictObject({
+  sessionId: id('sess'),
+  vaultId: id('vlt'),
+  expiresAt: Instant,
+  isExpired: z.boolean(),
+})
+export type Session = z.input<typeof Session>
+
+export const OpenedSession = Session.extend({
+  sessionToken: z.string().meta({
+    description:
+      'What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and gives another.',
+  }),
+})
+export type OpenedSession = z.input<typeof OpenedSession>
+
+export const SessionParams = z.strictObject({ sessionId: id('sess') })
+
+const WalletId = z
+  .string()
+  .regex(/^(byw|mwt|cad)_[0-7][0-9a-hjkmnp-tv-z]{25}$/, 'must be the identifier of a wallet (byw_, mwt_ or cad_)')
+
+/** As a URL names it, with a port that is not the scheme's own. */
+const Host = z
+  .string()
+  .max(260)
+  .regex(/^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/, 'must be a host, with its port where it has one')
+  .meta({ example: 'api.example.com' })
+
+export const VerifySession = z.strictObject({
+  sessionToken: text(256, 1),
+  host: Host.meta({ description: 'Of the route that is asked for.' }),
+  walletId: WalletId.meta({ description: 'The wallet that the route sells for.' }),
+  otherWalletIds: z
+    .array(WalletId)
+    .max(3)
+    .default([])
+    .meta({ description: 'Others that the route sells for as well.' }),
+})
+export type VerifySession = z.output<typeof VerifySession>

@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { id, type PaymentId } from '../../platform/ids.ts'
+import type { SessionId } from './schema.ts'
+
+/** `isDead`: its payment ended without money, marked or not, so that a session dies in the transaction that ends its payment. */
+export const SessionRow = z.object({
+  id: id('sess'),
+  vaultId: id('vlt'),
+  host: z.string().nullable(),
+  walletId: z.string().nullable(),
+  tokenHash: z.instanceof(Uint8Array).nullable(),
+  expiresAt: z.date(),
+  isDead: z.boolean(),
+})
+export type SessionRow = z.output<typeof SessionRow>
+
+export interface NewSessionRow {
+  readonly id: SessionId
+  readonly paymentId: PaymentId
+  readonly vaultId: `vlt_${string}`
+  readonly host: string | null
+  readonly walletId: string | null
+  readonly payer: string | null
+  readonly tokenHash: Uint8Array
+  readonly expiresAt: Date
+  readonly createdAt: Date
+}
+
+const columns = sql`sessions.id, sessions.vault_id, sessions.host, sessions.wallet_id, sessions.token_hash, sessions.expires_at,
+  sessions.revoked_at is not null or payments.status in ('settlement_failed', 'voided') as is_dead`
+const withPayment = sql`sessions join payments on payments.id = sessions.payment_id`
+
+function owned(tenant: Tenant) {
+  return sql`sessions.organisation_id = ${tenant.organisationId} and sessions.environment = ${tenant.environment}`
+}
+
+export async function insertSession(tx: Tx, tenant: Tenant, session: NewSessionRow): Promise<void> {
+  await tx.run(sql`
+    insert into sessions (id, organisation_id, environment, payment_id, vault_id, host, wallet_id, payer, token_hash, expires_at, created_at)
+    values (${session.id}, ${tenant.organisationId}, ${tenant.environment}, ${session.paymentId}, ${session.vaultId}, ${session.host},
+      ${session.walletId}, ${session.payer}, ${session.tokenHash}, ${session.expiresAt}, ${session.createdAt})`)
+}
+
+export function findSession(db: Queryable, tenant: Tenant, sessionId: SessionId): Promise<SessionRow | undefined> {
+  return db.maybeOne(
+    SessionRow,
+    sql`select ${columns} from ${withPayment} where ${owned(tenant)} and sessions.id = ${sessionId}`,
+  )
+}
+
+/** The session of a payment, which the caller has locked. */
+export function findSessionOf(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promise<SessionRow | undefined> {
+  return tx.maybeOne(
+    SessionRow,
+    sql`select ${columns} from ${withPayment} where ${owned(tenant)} and sessions.payment_id = ${paymentId}`,
+  )
+}
+
+/** Sessions, newest first, one more than the limit. */
+export function listSessions(
+  db: Queryable,
+  tenant: Tenant,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<SessionRow[]> {
+  return db.many(
+    SessionRow,
+    sql`
+    select ${columns} from ${withPayment}
+    where ${owned(tenant)} and (${page.after ?? null}::text is null or sessions.id < ${page.after ?? null})
+    order by sessions.id desc limit ${page.limit + 1}`,
+  )
+}
+
+/** Puts another token in the place of the one that was good until now. */
+export async function replaceToken(tx: Tx, tenant: Tenant, sessionId: SessionId, tokenHash: Uint8Array): Promise<void> {
+  await tx.run(sql`
+    update sessions set token_hash = ${tokenHash}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${sessionId} and revoked_at is null`)
+}
+
+/** Revokes the sessions of payments that ended without money, of any tenant; answers how many. */
+export function markRevoked(db: Queryable, now: Date, most: number): Promise<number> {
+  return db.run(sql`
+    update sessions set revoked_at = ${now}, token_hash = null, expires_at = least(expires_at, ${now})
+    where id in (
+      select sessions.id from payments join sessions on sessions.id = payments.session_id
+      where payments.session_id is not null and payments.status in ('settlement_failed', 'voided') and sessions.revoked_at is null
+      limit ${most} for update of sessions skip locked)`)
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import { documentContent } from '@purser/protocol'
+import type { Ctx } from '../../platform/ctx.ts'
+import { failPlatform } from '../../platform/errors.ts'
+import { type Id, newId } from '../../platform/ids.ts'
+import { planOf } from '../plans/index.ts'
+import { type DocumentRow, findDocument, insertDocument } from './document-store.ts'
+import { fail } from './errors.ts'
+import { appendVaultEvent } from './events.ts'
+import { refuseOver, refuseUnsealable, takeOrRefuse } from './quota.ts'
+import { documentBytesMax, type NewDocument, type VaultDocument } from './schema.ts'
+import { findVault } from './store.ts'
+import { lockWritable, type VaultId } from './vault.ts'
+
+/**
+ * Puts a document into a vault. Its data is kept as canonical JSON, the text that size and hash are taken over and that
+ * the seal will cover; both are reckoned before anything is locked.
+ */
+export function addDocument(ctx: Ctx, vaultId: VaultId, { name, data }: NewDocument): Promise<VaultDocument> {
+  const bytes = documentContent(data)
+  const size = bytes.length
+  if (size > documentBytesMax) throw failPlatform('payload-too-large')
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return ctx.db.tx(async (tx) => {
+    const vault = await lockWritable(tx, ctx, vaultId)
+    const plan = await planOf(tx, ctx.tenant.organisationId)
+    refuseOver(ctx, 'documents-per-vault-exceeded', plan.documentsPerVault, vault.documentCount)
+    refuseUnsealable(ctx, 'documents-per-vault-exceeded', vault)
+    const document = { id: newId('doc', ctx), name, size, sha256, createdAt: ctx.clock.now() }
+    const content = Buffer.from(bytes).toString('utf8')
+    await insertDocument(tx, ctx.tenant, vaultId, { ...document, content })
+    const payload = { documentId: document.id, name, size, sha256 }
+    await appendVaultEvent(tx, ctx, vault, {
+      type: 'document.added',
+      payload,
+      grown: { documents: 1, bytes: size },
+    })
+    await takeOrRefuse(tx, ctx, plan, { kind: 'storageBytes', count: size })
+    return { ...document, data }
+  })
+}
+
+/** One document with its data. */
+export async function getDocument(ctx: Ctx, vaultId: VaultId, documentId: Id<'doc'>): Promise<VaultDocument> {
+  const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
+  if (vault === undefined) throw fail('vault-not-found')
+  const document = await findDocument(ctx.db, ctx.tenant, vaultId, documentId)
+  if (document === undefined) throw fail('document-not-found')
+  return shownDocument(document)
+}
+
+export function shownDocument({ data, ...rest }: DocumentRow): VaultDocument {
+  return data === null ? rest : { ...rest, data }
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { sql, type Tx } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
+import type { VaultEvent } from './schema.ts'
+
+/** What a write adds to its vault. */
+export interface Grown {
+  readonly documents: number
+  readonly files: number
+  readonly bytes: number
+}
+
+export interface NewLink {
+  readonly event: VaultEvent
+  readonly at: Date
+  /** From 1; the caller holds the vault's row, so that nobody else gives the same. */
+  readonly sequence: number
+  /** The event chain's head with this event. */
+  readonly hash: string
+  readonly grown: Grown
+}
+
+/** Writes an event and moves the vault's head to it, in one statement; the caller holds the vault's row. */
+export async function insertLink(tx: Tx, tenant: Tenant, link: NewLink): Promise<void> {
+  const { event, at, sequence, hash, grown } = link
+  const { organisationId, environment } = tenant
+  await tx.run(sql`
+    with written as (
+      insert into vault_events (vault_id, sequence, id, organisation_id, environment, type, payload, created_at)
+      values (${event.vaultId}, ${sequence}, ${event.eventId}, ${organisationId}, ${environment}, ${event.type},
+        ${JSON.stringify(event.payload)}, ${at})
+    )
+    update vaults set event_count = ${sequence}, event_hash = ${hash}, event_at = ${at},
+      document_count = document_count + ${grown.documents}, file_count = file_count + ${grown.files}, bytes = bytes + ${grown.bytes}
+    where organisation_id = ${organisationId} and environment = ${environment} and id = ${event.vaultId}`)
+}
+
+/** An event as it is stored; `sequence` is its place in the vault's order. */
+export const VaultEventRow = z.object({
+  sequence: z.number(),
+  id: id('evt'),
+  type: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  createdAt: z.date(),
+})
+export type VaultEventRow = z.output<typeof VaultEventRow>

@@ -1,0 +1,65 @@
+import { createHash, type Hash } from 'node:crypto'
+import { failPlatform } from '../../../platform/errors.ts'
+
+/** A digest that the sender claims. */
+export interface ClaimedDigest {
+  readonly algorithm: 'sha256' | 'sha512'
+  readonly base64: string
+}
+
+const algorithms: Readonly<Record<string, ClaimedDigest['algorithm']>> = { 'sha-256': 'sha256', 'sha-512': 'sha512' }
+const memberPattern = /^([a-z*][a-z0-9_.*-]{0,63})=:([A-Za-z0-9+/]{0,128}={0,2}):$/
+
+/**
+ * The digests of a `Content-Digest` field that can be checked; those of other algorithms are passed over, as the specification
+ * lets a recipient do. A field that is none is a fault of the request: its sender believes that something is checked. Source: RFC
+ * 9530 sections 2 and 5.
+ */
+export function readContentDigest(field: string | undefined): readonly ClaimedDigest[] {
+  if (field === undefined) return []
+  return field.split(',').flatMap((member) => {
+    const [, name, base64] = memberPattern.exec(member.trim()) ?? []
+    if (name === undefined || base64 === undefined) {
+      const message = 'must be a Content-Digest (RFC 9530), such as sha-256=:…:'
+      throw failPlatform('validation-error', { errors: [{ path: '/Content-Digest', message }] })
+    }
+    const algorithm = algorithms[name]
+    return algorithm === undefined ? [] : [{ algorithm, base64 }]
+  })
+}
+
+/** Digests that are computed while their content goes by. */
+export interface DigestCheck {
+  update(chunk: Uint8Array): void
+  /** Whether all that went by is what was claimed; true where nothing was. To be asked once. */
+  holds(): boolean
+}
+
+export function checkOf(claimed: readonly ClaimedDigest[]): DigestCheck {
+  const hashes: readonly (readonly [Hash, string])[] = claimed.map(({ algorithm, base64 }) => [
+    createHash(algorithm),
+    base64,
+  ])
+  return {
+    update: (chunk) => {
+      for (const [hash] of hashes) hash.update(chunk)
+    },
+    holds: () => hashes.every(([hash, base64]) => hash.digest('base64') === base64),
+  }
+}
+
+/** The same content, with each chunk shown to the checks before it goes on. */
+export async function* watched(
+  content: AsyncIterable<Uint8Array>,
+  checks: readonly DigestCheck[],
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content) {
+    for (const check of checks) check.update(chunk)
+    yield chunk
+  }
+}
+
+/** `Repr-Digest` of a whole content, whatever part of it is sent. Source: RFC 9530 section 3. */
+export function sha256Field(sha256Hex: string): string {
+  return `sha-256=:${Buffer.from(sha256Hex, 'hex').toString('base64')}:`
+}

@@ -1,0 +1,76 @@
+import type { ByteRange, OpenedBlob } from '../../../files/index.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Id } from '../../../platform/ids.ts'
+import { Reply, type StreamRequest } from '../../../platform/operation.ts'
+import { fail as failVault } from '../errors.ts'
+import { findVault } from '../store.ts'
+import type { VaultId } from '../vault.ts'
+import { sha256Field } from './digest.ts'
+import { fail } from './errors.ts'
+import { attachmentOf } from './name.ts'
+import { portionOf } from './range.ts'
+import { findFile, type StoredFile } from './store.ts'
+
+/**
+ * A file's bytes, or the part of them that was asked for, as fast as the caller reads. Whatever the file says that it is, a
+ * browser saves it and shows nothing of it: it is one of the caller's, and this address is ours.
+ */
+export async function downloadFile(
+  ctx: Ctx,
+  { id: vaultId, fileId }: { readonly id: VaultId; readonly fileId: Id<'fil'> },
+  headers: StreamRequest['headers'],
+): Promise<Reply> {
+  const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
+  if (vault === undefined) throw failVault('vault-not-found')
+  const file = await findFile(ctx.db, ctx.tenant, vaultId, fileId)
+  if (file === undefined) throw fail('file-not-found')
+  return replyWith(ctx, { vaultId, file }, headers)
+}
+
+interface Place {
+  readonly vaultId: VaultId
+  readonly file: StoredFile
+}
+
+async function replyWith(ctx: Ctx, place: Place, headers: StreamRequest['headers']): Promise<Reply> {
+  const { file } = place
+  const { size } = file
+  const etag = `"${file.sha256}"`
+  const portion = portionOf(headers, { size, etag })
+  if (portion.kind === 'unchanged') return new Reply(304, undefined, { etag, 'cache-control': cacheControl })
+  if (portion.kind === 'outside') throw fail('range-not-satisfiable', { size })
+  const { content } = await openBlob(ctx, place, portion.kind === 'part' ? portion.range : undefined)
+  if (portion.kind !== 'part') return new Reply(200, content, { ...headersOf(file, etag), ...wholeHeaders(file) })
+  const { offset, length } = portion.range
+  const part = { 'content-length': String(length), 'content-range': `bytes ${offset}-${offset + length - 1}/${size}` }
+  return new Reply(206, content, { ...headersOf(file, etag), ...part })
+}
+
+async function openBlob(ctx: Ctx, { vaultId, file }: Place, range: ByteRange | undefined): Promise<OpenedBlob> {
+  const opened = await ctx.blobs.open(file.blobKey, range)
+  if (opened !== undefined && opened.size === file.size) return opened
+  opened?.content.destroy()
+  // Deleted since the row was read, or lost: the row tells which.
+  const isGone = (await findFile(ctx.db, ctx.tenant, vaultId, file.id)) === undefined
+  throw isGone ? fail('file-not-found') : new Error(`the blob of ${file.id} is not what its row says`)
+}
+
+/** Only the caller may keep it, and asks each time whether it is still there. */
+const cacheControl = 'private, no-cache'
+
+function headersOf({ name, mimeType, sha256 }: StoredFile, etag: string): Record<string, string> {
+  return {
+    'content-type': mimeType,
+    'content-disposition': attachmentOf(name),
+    'content-security-policy': "default-src 'none'; sandbox",
+    'accept-ranges': 'bytes',
+    'cache-control': cacheControl,
+    'repr-digest': sha256Field(sha256),
+    etag,
+  }
+}
+
+/** The digest of what is sent is known for the whole alone. */
+function wholeHeaders({ size, sha256 }: StoredFile): Record<string, string> {
+  return { 'content-length': String(size), 'content-digest': sha256Field(sha256) }
+}

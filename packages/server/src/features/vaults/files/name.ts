@@ -1,0 +1,39 @@
+/** Most characters (Unicode code points) of a file's name. */
+export const nameLengthMax = 255
+
+/** Why a text is no name of a file; in words that follow "the file's name". */
+export type NameFault = 'is missing' | 'is longer than 255 characters' | 'holds control characters'
+
+/**
+ * The name that a file is kept under: what follows the last slash or backslash, since a path says where the sender had it,
+ * normalised to NFC and otherwise as it was given, in any script. Control characters are refused rather than taken out: a name
+ * with a line end in it was never meant as a name. It names nothing in the storage, so that no name can reach another file.
+ */
+export function readFileName(given: string | undefined): { readonly name: string } | { readonly fault: NameFault } {
+  if (given !== undefined && /\p{Cc}/u.test(given)) return { fault: 'holds control characters' }
+  const base = given?.split(/[/\\]/).at(-1)?.toWellFormed().normalize('NFC').trim() ?? ''
+  if (base === '' || base === '.' || base === '..') return { fault: 'is missing' }
+  return [...base].length > nameLengthMax ? { fault: 'is longer than 255 characters' } : { name: base }
+}
+
+/** The media type of a part, without parameters; what is not one, or none, is octets. */
+export function readMimeType(given: string | undefined): string {
+  const type = given?.split(';')[0]?.trim().toLowerCase() ?? ''
+  const isType = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/.test(type)
+  return isType ? type : 'application/octet-stream'
+}
+
+/**
+ * `Content-Disposition` that has a browser save the file under its name and never show it: the name in UTF-8 for those that read
+ * it so, and in ASCII for the others. What turns the direction of writing is left out, since `exe.fdp` written backwards reads
+ * as a document. Source: RFC 6266 section 4.3 and appendix D, RFC 8187 section 3.2.
+ */
+export function attachmentOf(name: string): string {
+  const shown = name.replaceAll(/\p{Bidi_Control}/gu, '')
+  const ascii = shown.replaceAll(/[^\x20-\x7e]/gu, '_').replaceAll(/["\\%]/g, '_')
+  const encoded = encodeURIComponent(shown).replaceAll(
+    /['()*]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`
+}

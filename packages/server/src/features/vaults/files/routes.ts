@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { fileStorageErrors } from '../../../files/index.ts'
+import { failPlatform } from '../../../platform/errors.ts'
+import { id } from '../../../platform/ids.ts'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { planErrors } from '../../plans/index.ts'
+import { notFound, notWritable } from '../errors.ts'
+import { VaultFile, VaultParams } from '../schema.ts'
+import { vaultGuest } from '../tokens/guest.ts'
+import { downloadFile } from './download.ts'
+import { fail } from './errors.ts'
+import { linkGuest } from './link.ts'
+import { deleteFile } from './remove.ts'
+import { presentFile, readRepeat, uploadFile } from './upload.ts'
+
+const FileParams = z.strictObject({ id: id('vlt'), fileId: id('fil') })
+const LinkQuery = z.strictObject({
+  expires: z.string().max(12).optional().meta({ description: 'Of a signed link: when it ends, in Unix seconds.' }),
+  signature: z.string().max(64).optional().meta({ description: 'Of a signed link, which needs no header.' }),
+})
+const fileNotFound = { 'file-not-found': fail.table['file-not-found'] }
+
+const uploadErrors = {
+  ...notWritable,
+  ...fileStorageErrors,
+  'malformed-multipart': fail.table['malformed-multipart'],
+  'bad-request': failPlatform.table['bad-request'],
+  'request-timeout': failPlatform.table['request-timeout'],
+  'unsupported-media-type': failPlatform.table['unsupported-media-type'],
+  'file-too-large': fail.table['file-too-large'],
+  'digest-mismatch': fail.table['digest-mismatch'],
+  'files-per-vault-exceeded': planErrors['files-per-vault-exceeded'],
+  'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
+}
+
+export const vaultFileOperations: readonly Operation[] = [
+  operation({
+    id: 'vaults.files.add',
+    method: 'POST',
+    path: '/vaults/{id}/files',
+    summary: 'Put a file into a vault.',
+    description:
+      'The form has one field, `file`, with its name. A `Content-Digest` of the request or of the part (sha-256, sha-512) is verified.',
+    params: VaultParams,
+    streamsInput: {
+      mediaType: 'multipart/form-data',
+      schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', format: 'binary' } } },
+    },
+    output: VaultFile,
+    status: 201,
+    errors: uploadErrors,
+    idempotency: 'intent',
+    readContent: readRepeat,
+    resume: (ctx, fileId) => presentFile(ctx, fileId),
+    run: (ctx, { params, ...request }) => uploadFile(ctx, params.id, request),
+  }),
+  operation({
+    id: 'vaults.files.get',
+    method: 'GET',
+    path: '/vaults/{id}/files/{fileId}',
+    summary: 'Download a file, or a part of it.',
+    description: 'Takes `Range` (206), `If-Range` and `If-None-Match` (304). A signed link needs no header.',
+    params: FileParams,
+    query: LinkQuery,
+    streamsOutput: '*/*',
+    errors: {
+      ...notFound,
+      ...fileNotFound,
+      ...fileStorageErrors,
+      'range-not-satisfiable': fail.table['range-not-satisfiable'],
+    },
+    guests: async (deps, request) => (await linkGuest(deps, request)) ?? vaultGuest(deps, request),
+    run: (ctx, { params, headers }) => downloadFile(ctx, params, headers),
+  }),
+  operation({
+    id: 'vaults.files.delete',
+    method: 'DELETE',
+    path: '/vaults/{id}/files/{fileId}',
+    summary: 'Delete a file.',
+    params: FileParams,
+    errors: { ...notWritable, ...fileNotFound },
+    run: (ctx, { params }) => deleteFile(ctx, params.id, params.fileId),
+  }),
+]

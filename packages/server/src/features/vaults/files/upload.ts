@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto'
+import { sealLimits } from '@purser/protocol'
+import { type BlobKey, BlobTooLarge, newBlobKey, type StoredBlob } from '../../../files/index.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { failPlatform, type Problem } from '../../../platform/errors.ts'
+import { isId, newId } from '../../../platform/ids.ts'
+import type { StreamRequest } from '../../../platform/operation.ts'
+import { limitError, type Plan, planOf, unlimited } from '../../plans/index.ts'
+import { fail as failVault } from '../errors.ts'
+import { appendVaultEvent } from '../events.ts'
+import { getVaultQuota, refuseOver, takeOrRefuse } from '../quota.ts'
+import type { VaultFile } from '../schema.ts'
+import { findVault, type VaultRow } from '../store.ts'
+import { lockWritable, type VaultId } from '../vault.ts'
+import { type ClaimedDigest, checkOf, readContentDigest, watched } from './digest.ts'
+import { fail } from './errors.ts'
+import { type FormFile, hearOut, readForm } from './form.ts'
+import { fileUrl } from './link.ts'
+import { findFileById, insertFile, insertUpload, queueDeletion, type StoredFile, takeUpload } from './store.ts'
+
+/** What a form may have beside its file: delimiters and headers. */
+const formBytesMax = 65_536
+
+/**
+ * Puts a file into a vault as it comes in, never whole in memory. What is certain to be refused is refused before a byte is
+ * read. The blob is named in a row before it is stored, and bound to the vault in one transaction that counts it, tells of it and
+ * ties the Idempotency-Key to it; whatever ends before that, the process too, leaves nothing that counts, and the row names what
+ * is to be swept.
+ */
+export async function uploadFile(ctx: Ctx, vaultId: VaultId, request: StreamRequest): Promise<VaultFile> {
+  try {
+    const claimed = readContentDigest(request.headers['content-digest'])
+    const plan = await refuseEarly(ctx, vaultId, request)
+    const blobKey = newBlobKey(ctx.random)
+    await insertUpload(ctx.db, ctx.tenant, { blobKey, vaultId, createdAt: ctx.clock.now() })
+    try {
+      const received = await receive(ctx, { ...request, claimed }, { key: blobKey, bytesMax: plan.fileBytes })
+      return shownFile(ctx, vaultId, await bindFile(ctx, vaultId, received))
+    } catch (error) {
+      await giveUp(ctx, blobKey)
+      throw error instanceof BlobTooLarge ? tooLarge(ctx, plan) : error
+    }
+  } catch (error) {
+    hearOut(request.stream)
+    throw error
+  }
+}
+
+async function refuseEarly(ctx: Ctx, vaultId: VaultId, { headers }: StreamRequest): Promise<Plan> {
+  const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
+  if (vault === undefined) throw failVault('vault-not-found')
+  if (vault.sealedAt !== null) throw failVault('vault-sealed')
+  const plan = await planOf(ctx.db, ctx.tenant.organisationId)
+  refuseFull(ctx, plan, vault)
+  const announced = Number(headers['content-length'] ?? 0)
+  if (announced > plan.fileBytes + formBytesMax) throw tooLarge(ctx, plan)
+  await refuseWithoutStorage(ctx, Math.max(1, announced - formBytesMax))
+  return plan
+}
+
+/** Refused here it costs nobody the upload; what decides is the count in the transaction that binds the file. */
+async function refuseWithoutStorage(ctx: Ctx, bytesMin: number): Promise<void> {
+  const { used, limit } = (await getVaultQuota(ctx)).storageBytes
+  if (limit !== unlimited && used + bytesMin > limit) throw limitError(ctx, 'storage-quota-exceeded', limit, used)
+}
+
+/** The plan's limit, and that of what a seal can hold, whatever the plan grants. */
+function refuseFull(ctx: Ctx, plan: Plan, { fileCount, documentCount }: VaultRow): void {
+  refuseOver(ctx, 'files-per-vault-exceeded', plan.filesPerVault, fileCount)
+  refuseOver(ctx, 'files-per-vault-exceeded', sealLimits.itemsMax, fileCount + documentCount)
+}
+
+function tooLarge(ctx: Ctx, plan: Plan): Problem {
+  return fail('file-too-large', { limit: plan.fileBytes, upgradeUrl: ctx.upgradeUrl })
+}
+
+interface Received {
+  readonly file: Pick<FormFile, 'name' | 'mimeType'>
+  readonly blob: StoredBlob
+}
+
+/**
+ * Stores the form's file and checks the digests that were claimed: a part's own is of the file, and the request's is of the whole
+ * body as the specification has it, or of the file, which is all that most senders can compute.
+ */
+async function receive(
+  ctx: Ctx,
+  { claimed, ...request }: StreamRequest & { readonly claimed: readonly ClaimedDigest[] },
+  as: { readonly key: BlobKey; readonly bytesMax: number },
+): Promise<Received> {
+  const [ofBody, ofFile] = [checkOf(claimed), checkOf(claimed)]
+  if (claimed.length > 0) request.stream?.on('data', ofBody.update)
+  const { ofPart, ...received } = await readForm(request, async ({ content, claimed: ofItself, ...file }) => {
+    const ofPart = checkOf(ofItself)
+    const isChecked = ofItself.length + claimed.length > 0
+    const blob = await ctx.blobs.put(isChecked ? watched(content, [ofPart, ofFile]) : content, as)
+    return { file, blob, ofPart }
+  })
+  const isAsClaimed = [ofBody, ofFile].some((check) => check.holds())
+  if (!isAsClaimed || !ofPart.holds()) throw fail('digest-mismatch')
+  return received
+}
+
+/** The one place where a file comes to be: under the vault's row, then the counter, as everywhere in this room. */
+function bindFile(ctx: Ctx, vaultId: VaultId, { file, blob }: Received): Promise<StoredFile> {
+  return ctx.db.tx(async (tx) => {
+    const vault = await lockWritable(tx, ctx, vaultId)
+    const plan = await planOf(tx, ctx.tenant.organisationId)
+    refuseFull(ctx, plan, vault)
+    if (!(await takeUpload(tx, ctx.tenant, blob.key))) throw failPlatform('request-timeout')
+    const { key: blobKey, size, sha256 } = blob
+    const bound = { id: newId('fil', ctx), ...file, size, sha256, blobKey, createdAt: ctx.clock.now() }
+    await insertFile(tx, ctx.tenant, vaultId, bound)
+    const payload = { fileId: bound.id, name: file.name, mimeType: file.mimeType, size, sha256 }
+    await appendVaultEvent(tx, ctx, vault, { type: 'file.added', payload, grown: { files: 1, bytes: size } })
+    await takeOrRefuse(tx, ctx, plan, { kind: 'storageBytes', count: size })
+    await ctx.idempotency?.commit(tx, bound.id, contentOf(file, sha256))
+    return bound
+  })
+}
+
+/**
+ * Leaves what was stored to the sweep. In two statements: the second sees what a binding that the first waited for has
+ * committed, so that a file whose transaction only seemed to fail keeps its blob.
+ */
+async function giveUp(ctx: Ctx, blobKey: BlobKey): Promise<void> {
+  try {
+    await ctx.db.tx(async (tx) => {
+      await takeUpload(tx, ctx.tenant, blobKey)
+      await queueDeletion(tx, blobKey, ctx.clock.now())
+    })
+  } catch (error) {
+    // The row of the upload is still there, and the sweep finds the blob by it later; the first fault is the one to tell.
+    ctx.log.warn({ err: error, blobKey }, 'an upload that failed could not be given up yet')
+  }
+}
+
+/** What a repeat of an upload is compared by: the form's boundary is another each time. */
+function contentOf({ name, mimeType }: Pick<FormFile, 'name' | 'mimeType'>, sha256: string): Uint8Array {
+  return Buffer.from(JSON.stringify([name, mimeType, sha256]))
+}
+
+/** Reads a repeat to its end and keeps nothing of it. */
+export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint8Array> {
+  const plan = await planOf(ctx.db, ctx.tenant.organisationId)
+  try {
+    return await readForm(request, async ({ name, mimeType, content }) => {
+      const hash = createHash('sha256')
+      let size = 0
+      for await (const chunk of content) {
+        size += chunk.byteLength
+        if (size > plan.fileBytes) throw tooLarge(ctx, plan)
+        hash.update(chunk)
+      }
+      return contentOf({ name, mimeType }, hash.digest('hex'))
+    })
+  } catch (error) {
+    hearOut(request.stream)
+    throw error
+  }
+}
+
+function shownFile(ctx: Ctx, vaultId: VaultId, stored: StoredFile): VaultFile {
+  const { id, name, mimeType, size, sha256, createdAt } = stored
+  return { id, name, mimeType, size, sha256, url: fileUrl(ctx, vaultId, id), createdAt }
+}
+
+/** The file that an Idempotency-Key is tied to, where the first answer was never stored. */
+export async function presentFile(ctx: Ctx, fileId: string): Promise<VaultFile> {
+  const found = isId('fil', fileId) ? await findFileById(ctx.db, ctx.tenant, fileId) : undefined
+  if (found === undefined) throw fail('file-not-found')
+  return shownFile(ctx, found.vaultId, found)
+}

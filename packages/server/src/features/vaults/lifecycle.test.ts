@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  aVaultStage,
+  countersOf,
+  hourMs,
+  streamOf,
+  toldOf,
+  type VaultStage,
+} from '../../../test/stories/vaults-stage.ts'
+import type { Org } from '../../../test/world.ts'
+import { sql } from '../../platform/db/db.ts'
+
+let stage: VaultStage
+
+beforeAll(async () => {
+  stage = await aVaultStage()
+})
+afterAll(() => stage.world.stop())
+
+async function toldTypes(org: Org, vaultId: string): Promise<string[]> {
+  return (await toldOf(stage.world, org)).filter(({ payload }) => payload.vaultId === vaultId).map(({ type }) => type)
+}
+
+async function streamTypes(vaultId: string): Promise<string[]> {
+  return (await streamOf(stage.world, vaultId)).map(({ event }) => event.type)
+}
+
+test('the end is told one hour before, once, to webhooks and to the stream', async () => {
+  const org = await stage.world.organisation('pro')
+  const id = await stage.vault(org, { ttl: '3h' })
+  const expiresAt = new Date(stage.now().getTime() + 3 * hourMs).toISOString()
+  stage.pass(2 * hourMs - 1)
+  await stage.follow()
+  expect(await toldTypes(org, id)).toEqual([])
+  stage.pass(1)
+  for (let round = 0; round < 3; round++) await stage.follow()
+  expect(await toldOf(stage.world, org)).toEqual([{ type: 'vault.expiring', payload: { vaultId: id, expiresAt } }])
+  const last = (await streamOf(stage.world, id)).at(-1)
+  expect(last?.event).toMatchObject({ type: 'vault.expiring', payload: { expiresAt } })
+})
+
+test.each(['1m', '60m', '1h'])('a vault made for %s is told to expire as it is made', async (ttl) => {
+  const org = await stage.world.organisation('pro')
+  const id = await stage.vault(org, { ttl })
+  expect(await streamTypes(id)).toEqual(['vault.created', 'vault.expiring'])
+  await stage.follow()
+  expect(await toldTypes(org, id)).toEqual(['vault.expiring'])
+})
+
+test('extending tells anew: after the hour before the new end, or at once when that is near', async () => {
+  const org = await stage.world.organisation('pro')
+  const id = await stage.vault(org, { ttl: '2h' })
+  stage.pass(hourMs)
+  await stage.follow()
+  const extended = await stage.call(org, 'POST', `/vaults/${id}/extend`, { ttl: '5h' })
+  const expiresAt = new Date(stage.now().getTime() + 5 * hourMs).toISOString()
+  expect([extended.status, extended.body.ttl]).toEqual([200, expiresAt])
+  stage.pass(4 * hourMs - 1)
+  await stage.follow()
+  expect(await toldTypes(org, id)).toEqual(['vault.expiring', 'vault.extended'])
+  stage.pass(1)
+  await stage.follow()
+  await stage.call(org, 'POST', `/vaults/${id}/extend`, { ttl: '1h' })
+  await stage.follow()
+  expect(await toldTypes(org, id)).toEqual([
+    'vault.expiring',
+    'vault.extended',
+    'vault.expiring',
+    'vault.extended',
+    'vault.expiring',
+  ])
+  expect(await streamTypes(id)).toEqual([
+    'vault.created',
+    'vault.expiring',
+    'vault.extended',
+    'vault.expiring',
+    'vault.extended',
+    'vault.expiring',
+  ])
+})
+
+test('a sealed vault is told to expire on webhooks alone', async () => {
+  const org = await stage.world.organisation('pro')
+  const id = await stage.vault(org, { ttl: '2h' })
+  await stage.call(org, 'POST', `/vaults/${id}/seal`, {})
+  stage.pass(hourMs)
+  await stage.follow()
+  expect(await toldTypes(org, id)).toEqual(['vault.sealed', 'vault.expiring'])
+  expect(await streamTypes(id)).toEqual(['vault.created', 'vault.sealed'])
+})
+
+test('a persisted vault neither expires nor is told to', async () => {
+  const org = await stage.world.organisation('pro')
+  const id = await stage.vault(org, { ttl: '2h' })
+  await stage.call(org, 'POST', `/vaults/${id}/persist`)
+  stage.pass(1_000 * hourMs)
+  await stage.follow()
+  expect(await toldTypes(org, id)).toEqual(['vault.persisted'])
+  expect((await stage.call(org, 'GET', `/vaults/${id}`)).body).toMatchObject({ status: 'persisted', ttl: null })
+})
+
+test('at its end a vault goes with all that it held, its counts come back, and it is told once', async () => {
+  const org = await stage.world.organisation('pro')
+  const id = await stage.vault(org, { ttl: '1h' })
+  const expiredAt = new Date(stage.now().getTime() + hourMs).toISOString()
+  await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a', data: { a: 1 } })
+  const { db } = stage.world.database
+  await db.run(sql`
+    insert into vault_files (vault_id, id, organisation_id, environment, name, mime_type, size, sha256, blob_key, created_at)
+    values (${id}, 'fil_01h455vb4pex5vsknk084sn02q', ${org.id}, 'test', 'a', 'text/plain', 5, 'ab', 'blob-expired', ${stage.now()})`)
+  stage.pass(hourMs + 5)
+  for (let round = 0; round < 3; round++) await stage.follow()
+  expect((await toldOf(stage.world, org)).at(-1)).toEqual({
+    type: 'vault.expired',
+    payload: { vaultId: id, expiredAt },
+  })
+  expect(await toldTypes(org, id)).toEqual(['vault.expiring', 'vault.expired'])
+  for (const rows of [
+    sql`select 1 from vaults where id = ${id}`,
+    sql`select 1 from vault_documents where vault_id = ${id}`,
+    sql`select 1 from vault_files where vault_id = ${id}`,
+    sql`select 1 from vault_events where vault_id = ${id}`,
+  ])
+    expect(await db.run(rows)).toBe(0)
+  expect(await db.run(sql`select 1 from blob_deletions where blob_key = 'blob-expired'`)).toBe(1)
+  expect(await countersOf(stage.world, org)).toEqual({ activeVaults: 0, persistedVaults: 0, storageBytes: 0 })
+})
+
+test('what came due while every process was down is told when one is back, the warning before the end', async () => {
+  const org = await stage.world.organisation('pro')
+  const id = await stage.vault(org, { ttl: '2h' })
+  stage.pass(500 * hourMs)
+  await stage.follow()
+  expect(await toldTypes(org, id)).toEqual(['vault.expiring', 'vault.expired'])
+})
+
+test('of more vaults than one round takes, every one is told and swept', async () => {
+  const org = await stage.world.organisation('enterprise')
+  const ids = await Promise.all(Array.from({ length: 120 }, () => stage.vault(org, { ttl: '2h' })))
+  stage.pass(hourMs)
+  await stage.follow()
+  expect((await toldOf(stage.world, org)).map(({ payload }) => payload.vaultId).sort()).toEqual(ids.sort())
+  stage.pass(hourMs)
+  await stage.follow()
+  const expired = (await toldOf(stage.world, org)).filter(({ type }) => type === 'vault.expired')
+  expect(expired.map(({ payload }) => payload.vaultId).sort()).toEqual(ids.sort())
+  expect(await countersOf(stage.world, org)).toMatchObject({ activeVaults: 0 })
+})
+
+test('one tenant’s trouble does not keep another’s vaults', async () => {
+  const [broken, sound] = [await stage.world.organisation('pro'), await stage.world.organisation('pro')]
+  const ids = [await stage.vault(broken, { ttl: '1h' }), await stage.vault(sound, { ttl: '1h' })] as const
+  const { db } = stage.world.database
+  await db.run(sql`create function refuse() returns trigger as $$ begin raise exception 'no'; end $$ language plpgsql`)
+  await db.run(sql`
+    create trigger refuse before delete on vaults for each row when (old.description = 'kept') execute function refuse()`)
+  await db.run(sql`update vaults set description = 'kept' where id = ${ids[0]}`)
+  stage.pass(hourMs)
+  await stage.follow()
+  expect(await toldTypes(sound, ids[1])).toEqual(['vault.expiring', 'vault.expired'])
+  expect(await toldTypes(broken, ids[0])).toEqual(['vault.expiring'])
+  await db.run(sql`drop trigger refuse on vaults`)
+  await stage.follow()
+  expect(await toldTypes(broken, ids[0])).toEqual(['vault.expiring', 'vault.expired'])
+})

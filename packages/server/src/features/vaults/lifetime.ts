@@ -1,0 +1,46 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import { planOf } from '../plans/index.ts'
+import { fail } from './errors.ts'
+import { tellExpiring, tellStream } from './expiring.ts'
+import { giveBack, takeOrRefuse } from './quota.ts'
+import type { ExtendRequest, Vault } from './schema.ts'
+import { markPersisted, setLifetime } from './store.ts'
+import { lifetimeFrom } from './ttl.ts'
+import { lockPresent, shownVault, type VaultId } from './vault.ts'
+
+/**
+ * Gives the vault a new end, counted from now, sealed or not; a shorter time brings the end nearer. That the end comes is
+ * told anew.
+ */
+export function extendVault(ctx: Ctx, vaultId: VaultId, { ttl }: ExtendRequest): Promise<Vault> {
+  return ctx.db.tx(async (tx) => {
+    const vault = await lockPresent(tx, ctx, vaultId)
+    if (vault.persistedAt !== null) throw fail('vault-persisted')
+    const lifetime = lifetimeFrom(ctx, await planOf(tx, ctx.tenant.organisationId), ttl)
+    await setLifetime(tx, ctx.tenant, vaultId, lifetime)
+    const payload = { expiresAt: lifetime.expiresAt.toISOString() }
+    await ctx.publish(tx, 'vault.extended', { vaultId, ...payload })
+    const told = await tellStream(tx, ctx, { ...vault, ...lifetime }, { type: 'vault.extended', payload })
+    return shownVault(ctx.tenant, lifetime.expiringDue === null ? await tellExpiring(tx, ctx, told) : told)
+  })
+}
+
+/**
+ * Keeps the vault until somebody deletes it, sealed or not. It leaves the plan's active vaults and counts among the
+ * persisted ones alone. Again: nothing changes.
+ */
+export function persistVault(ctx: Ctx, vaultId: VaultId): Promise<Vault> {
+  return ctx.db.tx(async (tx) => {
+    const vault = await lockPresent(tx, ctx, vaultId)
+    if (vault.persistedAt !== null) return shownVault(ctx.tenant, vault)
+    const persistedAt = ctx.clock.now()
+    await giveBack(tx, ctx, { activeVaults: 1 })
+    const plan = await planOf(tx, ctx.tenant.organisationId)
+    await takeOrRefuse(tx, ctx, plan, { kind: 'persistedVaults', count: 1 })
+    await markPersisted(tx, ctx.tenant, vaultId, persistedAt)
+    const payload = { persistedAt: persistedAt.toISOString() }
+    await ctx.publish(tx, 'vault.persisted', { vaultId, ...payload })
+    const kept = { ...vault, persistedAt, expiresAt: null, expiringDue: null }
+    return shownVault(ctx.tenant, await tellStream(tx, ctx, kept, { type: 'vault.persisted', payload }))
+  })
+}

@@ -1,0 +1,113 @@
+import { sealLimits } from '@purser/protocol'
+import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Queryable, Tx } from '../../platform/db/db.ts'
+import {
+  addToCounter,
+  limitError,
+  listCounters,
+  lockCounter,
+  monthOf,
+  type Plan,
+  periodOf,
+  planOf,
+  quotas,
+  type UsageKind,
+  unlimited,
+} from '../plans/index.ts'
+import { countLapsed } from './lapse-store.ts'
+import type { VaultQuota } from './schema.ts'
+import type { VaultRow } from './store.ts'
+
+type Limits = Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl'>
+type VaultKind = Extract<UsageKind, 'activeVaults' | 'persistedVaults' | 'storageBytes'>
+
+export interface Taken {
+  readonly kind: VaultKind
+  readonly count: number
+}
+
+/**
+ * Counts more of a kind in the transaction that makes it, or refuses with the document's limit error. What belongs to
+ * vaults that are gone but not swept is still in the counter and does not stand in the way: it is taken off before
+ * anybody is refused, exactly, since whoever sweeps needs the counter that is held here. No vault row is asked for under
+ * it, which could lock up.
+ */
+export async function takeOrRefuse(tx: Tx, ctx: Limits, plan: Plan, { kind, count }: Taken): Promise<void> {
+  const now = ctx.clock.now()
+  const period = periodOf(kind, now)
+  const limit = quotas[kind].limitOf(plan)
+  if (limit !== unlimited) {
+    const used = await lockCounter(tx, ctx.tenant, kind, period)
+    if (used + count > limit) {
+      const current = used - (await lapsedOf(tx, ctx.tenant, kind, now))
+      if (current + count > limit) throw limitError(ctx, quotas[kind].code, limit, current)
+    }
+  }
+  await addToCounter(tx, ctx.tenant, kind, period, count)
+}
+
+async function lapsedOf(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {
+  if (kind === 'persistedVaults') return 0
+  const lapsed = await countLapsed(db, tenant, now)
+  return kind === 'activeVaults' ? lapsed.vaults : lapsed.bytes
+}
+
+/** Gives counts back; counters in the order in which everybody locks them. */
+export async function giveBack(
+  tx: Tx,
+  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  given: Readonly<Partial<Record<VaultKind, number>>>,
+): Promise<void> {
+  const now = ctx.clock.now()
+  for (const kind of ['activeVaults', 'persistedVaults', 'storageBytes'] as const) {
+    const count = given[kind] ?? 0
+    if (count !== 0) await addToCounter(tx, ctx.tenant, kind, periodOf(kind, now), -count)
+  }
+}
+
+/** Refuses when the month's payments are used up: who can sell nothing more needs no vault more. */
+export async function refuseWithoutPayments(tx: Tx, ctx: Limits, plan: Plan): Promise<void> {
+  const limit = plan.paymentsPerMonth
+  if (limit === unlimited) return
+  const counters = await listCounters(tx, ctx.tenant, monthOf(ctx.clock.now()))
+  const current = counters.get('payments') ?? 0
+  if (current >= limit) throw limitError(ctx, 'payment-limit-reached', limit, current)
+}
+
+/** Refuses one more of what a single vault has a limit for. */
+export function refuseOver(
+  ctx: Pick<Ctx, 'upgradeUrl'>,
+  code: 'documents-per-vault-exceeded' | 'files-per-vault-exceeded',
+  limit: number,
+  current: number,
+): void {
+  if (limit !== unlimited && current >= limit) throw limitError(ctx, code, limit, current)
+}
+
+/** Refuses what would make a vault that no seal can hold, whatever the plan grants. */
+export function refuseUnsealable(
+  ctx: Pick<Ctx, 'upgradeUrl'>,
+  code: 'documents-per-vault-exceeded' | 'files-per-vault-exceeded',
+  { documentCount, fileCount }: Pick<VaultRow, 'documentCount' | 'fileCount'>,
+): void {
+  refuseOver(ctx, code, sealLimits.itemsMax, documentCount + fileCount)
+}
+
+/** What is used and what the plan grants. A vault past its end counts no more, swept or not. */
+export async function getVaultQuota(ctx: Ctx): Promise<VaultQuota> {
+  const now = ctx.clock.now()
+  return ctx.db.tx(async (tx) => {
+    const plan = await planOf(tx, ctx.tenant.organisationId)
+    const counters = await listCounters(tx, ctx.tenant, monthOf(now))
+    const lapsed = await countLapsed(tx, ctx.tenant, now)
+    const figure = (kind: VaultKind, gone: number) => ({
+      used: Math.max(0, (counters.get(kind) ?? 0) - gone),
+      limit: quotas[kind].limitOf(plan),
+    })
+    return {
+      active: figure('activeVaults', lapsed.vaults),
+      persisted: figure('persistedVaults', 0),
+      storageBytes: figure('storageBytes', lapsed.bytes),
+    }
+  })
+}

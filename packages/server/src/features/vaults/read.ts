@@ -1,0 +1,47 @@
+import type { z } from 'zod'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Page } from '../../platform/operation.ts'
+import { openCursor, pageOf } from '../../platform/wire.ts'
+import { type FileRow, listDocuments, listFiles } from './document-store.ts'
+import { shownDocument } from './documents.ts'
+import { fail } from './errors.ts'
+import { fileUrl } from './files/index.ts'
+import type { Vault, VaultFile, VaultQuery, VaultState } from './schema.ts'
+import { findProof, findVault, listVaults } from './store.ts'
+import { shownVault, type VaultId } from './vault.ts'
+
+/** Bytes of documents' data that a vault's record carries in all; beyond it each document's own address has its data. */
+const dataBytesMax = 262_144
+
+/**
+ * A vault with what it holds and, once it is sealed, its manifest. Nothing is held while it is read: of a vault that is being
+ * written to, it may show a document that `eventCount` does not count yet.
+ */
+export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> {
+  const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
+  if (vault === undefined) throw fail('vault-not-found')
+  const [documents, files, proof] = await Promise.all([
+    listDocuments(ctx.db, ctx.tenant, vaultId, dataBytesMax),
+    listFiles(ctx.db, ctx.tenant, vaultId),
+    vault.sealedAt === null ? undefined : findProof(ctx.db, ctx.tenant, vaultId),
+  ])
+  return {
+    ...shownVault(ctx.tenant, vault),
+    documents: documents.map(shownDocument),
+    files: files.map((file) => shownFile(ctx, vaultId, file)),
+    eventCount: vault.eventCount,
+    manifest: proof?.manifest ?? null,
+  }
+}
+
+/** Vaults that are not gone, newest first. */
+export async function pageOfVaults(ctx: Ctx, query: z.output<typeof VaultQuery>): Promise<Page<Vault>> {
+  const page = { limit: query.limit, after: openCursor(query.cursor) }
+  const rows = await listVaults(ctx.db, ctx.tenant, { status: query.status, now: ctx.clock.now() }, page)
+  const { items, next } = pageOf(rows, query.limit, (row) => row.id)
+  return { items: items.map((row) => shownVault(ctx.tenant, row)), next }
+}
+
+function shownFile(ctx: Ctx, vaultId: VaultId, row: FileRow): VaultFile {
+  return { ...row, url: fileUrl(ctx, vaultId, row.id) }
+}

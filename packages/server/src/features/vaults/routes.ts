@@ -1,0 +1,189 @@
+import { failPlatform } from '../../platform/errors.ts'
+import { type Operation, operation } from '../../platform/operation.ts'
+import { planErrors } from '../plans/index.ts'
+import { createVault } from './create.ts'
+import { addDocument, getDocument } from './documents.ts'
+import { fail, notFound, notWritable } from './errors.ts'
+import { emitEvent } from './events.ts'
+import { extendVault, persistVault } from './lifetime.ts'
+import { getProof } from './proof.ts'
+import { getVaultQuota } from './quota.ts'
+import { getVault, pageOfVaults } from './read.ts'
+import { deleteVault } from './remove.ts'
+import {
+  DocumentParams,
+  ExtendRequest,
+  NewDocument,
+  NewVault,
+  NewVaultEvent,
+  Proof,
+  ProofQuery,
+  SealRequest,
+  Vault,
+  VaultDocument,
+  VaultEvent,
+  VaultParams,
+  VaultQuery,
+  VaultQuota,
+  VaultState,
+} from './schema.ts'
+import { sealVault } from './seal.ts'
+import { vaultGuest } from './tokens/index.ts'
+
+const ttlError = { 'ttl-exceeds-plan': fail.table['ttl-exceeds-plan'] }
+
+const ofVaults: readonly Operation[] = [
+  operation({
+    id: 'vaults.create',
+    method: 'POST',
+    path: '/vaults',
+    summary: 'Make a vault.',
+    input: NewVault,
+    output: Vault,
+    status: 201,
+    errors: {
+      ...ttlError,
+      'vault-quota-exceeded': planErrors['vault-quota-exceeded'],
+      'payment-limit-reached': planErrors['payment-limit-reached'],
+    },
+    run: (ctx, { body }) => createVault(ctx, body),
+  }),
+  operation({
+    id: 'vaults.list',
+    method: 'GET',
+    path: '/vaults',
+    summary: 'List vaults, newest first.',
+    query: VaultQuery,
+    output: Vault,
+    list: true,
+    run: (ctx, { query }) => pageOfVaults(ctx, query),
+  }),
+  operation({
+    id: 'vaults.quota',
+    method: 'GET',
+    path: '/vaults/quota',
+    summary: 'Get what vaults use and what the plan grants.',
+    output: VaultQuota,
+    run: (ctx) => getVaultQuota(ctx),
+  }),
+  operation({
+    id: 'vaults.get',
+    method: 'GET',
+    path: '/vaults/{id}',
+    summary: 'Get a vault with what it holds.',
+    params: VaultParams,
+    output: VaultState,
+    errors: notFound,
+    guests: vaultGuest,
+    run: (ctx, { params }) => getVault(ctx, params.id),
+  }),
+  operation({
+    id: 'vaults.delete',
+    method: 'DELETE',
+    path: '/vaults/{id}',
+    summary: 'Delete a vault with all that it holds.',
+    params: VaultParams,
+    errors: notFound,
+    run: (ctx, { params }) => deleteVault(ctx, params.id),
+  }),
+]
+
+const ofContents: readonly Operation[] = [
+  operation({
+    id: 'vaults.documents.add',
+    // A megabyte of data, and what JSON may add in writing it.
+    bodyBytesMax: 4 * 2 ** 20,
+    method: 'POST',
+    path: '/vaults/{id}/documents',
+    summary: 'Put a JSON document into a vault.',
+    params: VaultParams,
+    input: NewDocument,
+    output: VaultDocument,
+    status: 201,
+    errors: {
+      ...notWritable,
+      'payload-too-large': failPlatform.table['payload-too-large'],
+      'documents-per-vault-exceeded': planErrors['documents-per-vault-exceeded'],
+      'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
+    },
+    run: (ctx, { params, body }) => addDocument(ctx, params.id, body),
+  }),
+  operation({
+    id: 'vaults.documents.get',
+    method: 'GET',
+    path: '/vaults/{id}/documents/{docId}',
+    summary: 'Get a document with its data.',
+    params: DocumentParams,
+    output: VaultDocument,
+    errors: { ...notFound, 'document-not-found': fail.table['document-not-found'] },
+    guests: vaultGuest,
+    run: (ctx, { params }) => getDocument(ctx, params.id, params.docId),
+  }),
+  operation({
+    id: 'vaults.emit',
+    method: 'POST',
+    path: '/vaults/{id}/emit',
+    summary: 'Emit an event of your own to whoever watches the vault.',
+    params: VaultParams,
+    input: NewVaultEvent,
+    output: VaultEvent,
+    status: 201,
+    errors: { ...notWritable, 'events-per-vault-exceeded': fail.table['events-per-vault-exceeded'] },
+    run: (ctx, { params, body }) => emitEvent(ctx, params.id, body),
+  }),
+]
+
+const ofLifecycle: readonly Operation[] = [
+  operation({
+    id: 'vaults.extend',
+    method: 'POST',
+    path: '/vaults/{id}/extend',
+    summary: 'Give a vault a new end, counted from now.',
+    params: VaultParams,
+    input: ExtendRequest,
+    output: Vault,
+    errors: { ...notFound, ...ttlError, 'vault-persisted': fail.table['vault-persisted'] },
+    run: (ctx, { params, body }) => extendVault(ctx, params.id, body),
+  }),
+  operation({
+    id: 'vaults.persist',
+    method: 'POST',
+    path: '/vaults/{id}/persist',
+    summary: 'Keep a vault until it is deleted.',
+    params: VaultParams,
+    output: Vault,
+    errors: {
+      ...notFound,
+      'persisted-vault-quota-exceeded': planErrors['persisted-vault-quota-exceeded'],
+    },
+    run: (ctx, { params }) => persistVault(ctx, params.id),
+  }),
+  operation({
+    id: 'vaults.seal',
+    method: 'POST',
+    path: '/vaults/{id}/seal',
+    summary: 'Make a vault read-only for ever and sign what it holds.',
+    params: VaultParams,
+    input: SealRequest,
+    output: Vault,
+    errors: notWritable,
+    run: (ctx, { params, body }) => sealVault(ctx, params.id, body),
+  }),
+  operation({
+    id: 'vaults.proof',
+    method: 'GET',
+    path: '/vaults/{id}/proof',
+    summary: 'Get the proof of a sealed vault, or of one item in it.',
+    params: VaultParams,
+    query: ProofQuery,
+    output: Proof,
+    errors: {
+      ...notFound,
+      'item-not-found': fail.table['item-not-found'],
+      'vault-not-sealed': fail.table['vault-not-sealed'],
+    },
+    run: (ctx, { params, query }) => getProof(ctx, params.id, query.item),
+  }),
+]
+
+export const vaultOperations: readonly Operation[] = [...ofVaults, ...ofContents, ...ofLifecycle]

@@ -1,0 +1,182 @@
+import { durationSecondsMax, parseDuration, sealLimits } from '@purser/protocol'
+import { z } from 'zod'
+import { id } from '../../platform/ids.ts'
+import { Instant, Metadata, PageQuery, StorableJsonObject, text } from '../../platform/wire.ts'
+
+/** A time to live as the API writes it (`30m`, `24h`, `7d`), read into seconds. */
+const Ttl = z
+  .string()
+  .transform((written, ctx) => {
+    const seconds = parseDuration(written)
+    if (typeof seconds === 'number') return seconds
+    const message =
+      seconds === 'too-long'
+        ? `must be at most ${durationSecondsMax / 86_400} days`
+        : 'must be a duration such as 30m, 24h or 7d'
+    ctx.addIssue({ code: 'custom', message })
+    return z.NEVER
+  })
+  .meta({ example: '24h' })
+
+/** Any JSON object that has a canonical text: what is hashed must come back as it was. */
+export const JsonData = StorableJsonObject.refine(
+  hasFiniteNumbers,
+  'must have no number beyond what a double-precision float holds',
+)
+
+function hasFiniteNumbers(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  return typeof value !== 'object' || value === null || Object.values(value).every(hasFiniteNumbers)
+}
+
+export const NewVault = z.strictObject({
+  description: text(2_000).optional(),
+  ttl: Ttl.optional(),
+  metadata: Metadata.optional(),
+})
+export type NewVault = z.output<typeof NewVault>
+
+export const vaultStatuses = ['active', 'sealed', 'persisted'] as const
+export const VaultStatus = z.enum(vaultStatuses)
+export type VaultStatus = z.output<typeof VaultStatus>
+
+/** A vault as the document has it. `ttl` is the moment from which it is gone; null once it is persisted. */
+export const Vault = z.strictObject({
+  id: id('vlt'),
+  organisationId: id('org'),
+  status: VaultStatus,
+  createdAt: Instant,
+  description: z.string().nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+  sessionId: id('sess').nullable(),
+  ttl: Instant.nullable(),
+  summary: z.string().nullable(),
+  sealedAt: Instant.nullable(),
+  persistedAt: Instant.nullable(),
+  manifestHash: z
+    .string()
+    .nullable()
+    .meta({ description: 'SHA-256 of the manifest, in hex; null until it is sealed.' }),
+})
+export type Vault = z.input<typeof Vault>
+
+export const VaultParams = z.strictObject({ id: id('vlt') })
+export const DocumentParams = z.strictObject({ id: id('vlt'), docId: id('doc') })
+export const VaultQuery = PageQuery.extend({ status: VaultStatus.optional() })
+
+/** A document. `size` and `sha256` are those of its data as canonical JSON (RFC 8785) in UTF-8. */
+export const VaultDocument = z.strictObject({
+  id: id('doc'),
+  name: z.string(),
+  data: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: 'Left out of a vault’s own record beyond 256 KiB in all; the document’s address has it.' }),
+  size: z.int(),
+  sha256: z.string(),
+  createdAt: Instant,
+})
+export type VaultDocument = z.input<typeof VaultDocument>
+
+export const VaultFile = z.strictObject({
+  id: id('fil'),
+  name: z.string(),
+  mimeType: z.string(),
+  size: z.int(),
+  sha256: z.string(),
+  url: z.url().meta({ description: 'A link that needs no header, good for a quarter of an hour.' }),
+  createdAt: Instant,
+})
+export type VaultFile = z.input<typeof VaultFile>
+
+const SealedItem = z.strictObject({
+  kind: z.enum(['document', 'file']),
+  id: z.string(),
+  name: z.string(),
+  mimeType: z.string().optional(),
+  size: z.int(),
+  sha256: z.string(),
+})
+
+/** What a vault held when it was sealed: see `SealManifest` in the protocol package. */
+export const Manifest = z.strictObject({
+  version: z.literal(1),
+  vaultId: id('vlt'),
+  organisationId: id('org'),
+  summary: z.string().nullable(),
+  sealedAt: z.string(),
+  items: z.array(SealedItem),
+  eventsHead: z.strictObject({ count: z.int(), hash: z.string() }),
+  payment: z.record(z.string(), z.unknown()).nullable(),
+})
+export type Manifest = z.output<typeof Manifest>
+
+export const VaultState = Vault.extend({
+  documents: z.array(VaultDocument),
+  files: z.array(VaultFile),
+  eventCount: z.int(),
+  manifest: Manifest.nullable(),
+})
+export type VaultState = z.input<typeof VaultState>
+
+/** Most bytes of a document's data as canonical JSON: 1 MB counts 2^20. */
+export const documentBytesMax = 2 ** 20
+
+export const NewDocument = z.strictObject({ name: text(255, 1), data: JsonData })
+export type NewDocument = z.output<typeof NewDocument>
+
+const systemEvents = ['document.added', 'file.added', 'file.deleted']
+
+/** The name of an event of the caller's own. Those of the service are its alone, since readers end at `vault.sealed`. */
+const EventName = text(128, 1).refine(
+  (name) => !name.startsWith('vault.') && !systemEvents.includes(name),
+  `must not begin with "vault." nor be ${systemEvents.join(', ')}, which the service itself emits`,
+)
+
+/** What an event carries: bounded as metadata is, since every open stream sends it. */
+const EventPayload = Metadata.refine(hasFiniteNumbers, 'must have no number beyond what a double-precision float holds')
+
+export const NewVaultEvent = z.strictObject({ event: EventName, payload: EventPayload.optional() })
+export type NewVaultEvent = z.output<typeof NewVaultEvent>
+
+/** An event as the stream sends it. */
+export const VaultEvent = z.strictObject({
+  eventId: id('evt'),
+  type: z.string(),
+  vaultId: id('vlt'),
+  timestamp: z.iso.datetime(),
+  payload: z.record(z.string(), z.unknown()),
+})
+export type VaultEvent = z.output<typeof VaultEvent>
+
+export const ExtendRequest = z.strictObject({ ttl: Ttl })
+export type ExtendRequest = z.output<typeof ExtendRequest>
+
+export const SealRequest = z.strictObject({ summary: text(sealLimits.summaryLengthMax).optional() })
+export type SealRequest = z.output<typeof SealRequest>
+
+const Figure = z.strictObject({ used: z.int(), limit: z.int().meta({ description: '-1 means unlimited.' }) })
+export const VaultQuota = z.strictObject({ active: Figure, persisted: Figure, storageBytes: Figure })
+export type VaultQuota = z.input<typeof VaultQuota>
+
+export const ProofQuery = z.strictObject({
+  item: z
+    .union([id('doc'), id('fil')])
+    .optional()
+    .meta({ description: 'A document or file: its own proof of inclusion, without the others.' }),
+})
+
+const Key = z.strictObject({ kid: z.string(), x: z.string() })
+
+/** The proof of a sealed vault, or of one item of it. */
+export const Proof = z.union([
+  z.strictObject({ manifest: Manifest, statement: z.string(), keys: z.array(Key) }),
+  z.strictObject({
+    item: SealedItem,
+    index: z.int(),
+    path: z.array(z.string()),
+    treeSize: z.int(),
+    statement: z.string(),
+  }),
+])
+export type Proof = z.input<typeof Proof>

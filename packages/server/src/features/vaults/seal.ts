@@ -1,0 +1,73 @@
+import {
+  buildManifest,
+  composeJws,
+  type JsonObject,
+  jwsSigningInput,
+  manifestHash,
+  type SealedItem,
+  type SealManifest,
+  statementOf,
+  utf8,
+} from '@purser/protocol'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { keyIdOf } from '../../platform/http/key-set.ts'
+import { listDocuments, listFiles } from './document-store.ts'
+import { appendVaultEvent } from './events.ts'
+import type { SealRequest, Vault } from './schema.ts'
+import { markSealed, type VaultRow } from './store.ts'
+import { lockWritable, shownVault, type VaultId } from './vault.ts'
+
+/**
+ * Closes a vault to writes for ever and signs what it holds. The manifest is taken under the vault's row lock, so that it
+ * has exactly what was acknowledged before, and nothing can slip in after; the signature is made under it too, since it
+ * covers what the lock protects.
+ */
+export function sealVault(ctx: Ctx, vaultId: VaultId, request: SealRequest): Promise<Vault> {
+  return ctx.db.tx(async (tx) => {
+    const vault = await lockWritable(tx, ctx, vaultId)
+    const sealedAt = ctx.clock.now()
+    const summary = request.summary ?? null
+    const manifest = await manifestOf(tx, ctx, { ...vault, summary, sealedAt })
+    const seal = { summary, sealedAt, manifest, manifestHash: manifestHash(manifest) }
+    await markSealed(tx, ctx.tenant, vaultId, { ...seal, statement: await sign(ctx, manifest) })
+    const told = { summary: summary ?? '', sealedAt: sealedAt.toISOString(), manifestHash: seal.manifestHash }
+    const last = await appendVaultEvent(tx, ctx, vault, { type: 'vault.sealed', payload: told })
+    await ctx.publish(tx, 'vault.sealed', { vaultId, ...told })
+    return shownVault(ctx.tenant, { ...last.vault, summary, sealedAt, manifestHash: seal.manifestHash })
+  })
+}
+
+type Sealing = VaultRow & { readonly sealedAt: Date }
+
+async function manifestOf(tx: Tx, ctx: Ctx, vault: Sealing): Promise<SealManifest> {
+  return buildManifest({
+    vaultId: vault.id,
+    organisationId: ctx.tenant.organisationId,
+    summary: vault.summary,
+    sealedAt: vault.sealedAt.toISOString(),
+    items: await itemsOf(tx, ctx, vault.id),
+    eventsHead: { count: vault.eventCount, hash: vault.eventHash },
+    payment: await receiptOf(tx, ctx, vault),
+  })
+}
+
+async function itemsOf(tx: Tx, { tenant }: Ctx, vaultId: VaultId): Promise<SealedItem[]> {
+  const documents = await listDocuments(tx, tenant, vaultId, 0)
+  const files = await listFiles(tx, tenant, vaultId)
+  return [
+    ...documents.map((document) => ({ kind: 'document' as const, ...document })),
+    ...files.map((file) => ({ kind: 'file' as const, ...file })),
+  ]
+}
+
+/** What the deployment knows of the payment, or at the least which one it was. */
+async function receiptOf(tx: Tx, ctx: Ctx, { paymentId }: VaultRow): Promise<JsonObject | null> {
+  if (paymentId === null) return null
+  return (await ctx.receiptForSeal?.(tx, ctx.tenant, paymentId)) ?? { paymentId }
+}
+
+async function sign({ serviceSeal, baseUrl }: Ctx, manifest: SealManifest): Promise<string> {
+  const input = jwsSigningInput({ alg: 'EdDSA', kid: keyIdOf(baseUrl, serviceSeal.kid) }, statementOf(manifest))
+  return composeJws(input, await serviceSeal.sign(utf8(input)))
+}

@@ -1,0 +1,190 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Deps } from '../../../platform/ctx.ts'
+import type { VaultId } from '../vault.ts'
+import type { EventStream } from './event-stream.ts'
+import { type Frame, frameOf } from './frame.ts'
+import { type Followed, listNews, type News } from './store.ts'
+
+/** How often the table is read for all followed vaults: what other processes wrote is told that much later at most. */
+const roundMs = 200
+/** A round that is slow is followed by a pause of so many times its length, so that reading never takes the database over. */
+const pauseFactor = 4
+const afterFailureMs = 2_000
+const eventsOfVaultMax = 100
+const rowsMax = 2_000
+/** Streams that are written to before other work has its turn. */
+const streamsPerTurn = 500
+
+interface FollowedVault extends Followed {
+  sequence: number
+  readonly streams: Set<EventStream>
+}
+
+type HubDeps = Pick<Deps, 'db' | 'clock' | 'log'>
+
+/**
+ * Tells the streams of this process what happens in the vaults that they watch. The table is the truth: one statement reads
+ * the news of all watched vaults, five times a second and at once when this process wrote some (`wake`). Rounds never
+ * overlap, and a stream joins only when it has all that the hub has told, so it sees every event once and in order.
+ */
+export class Hub {
+  readonly #deps: HubDeps
+  readonly #vaults = new Map<VaultId, FollowedVault>()
+  readonly #woken = new Set<VaultId>()
+  #isDue = false
+  #running: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(deps: HubDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Takes a stream in, and answers undefined; or, where events were told that it has not got, the sequence number that it must
+   * read to first. The stream's line must be open.
+   */
+  join(stream: EventStream): number | undefined {
+    const known = this.#vaults.get(stream.vaultId)
+    if (known !== undefined && stream.sent < known.sequence) return known.sequence
+    const vault = known ?? this.#follow(stream)
+    vault.streams.add(stream)
+    return undefined
+  }
+
+  leave(stream: EventStream): void {
+    const vault = this.#vaults.get(stream.vaultId)
+    if (vault?.streams.delete(stream) === true && vault.streams.size === 0) this.#forget(vault)
+  }
+
+  /** Reads the vault's news now, if somebody here watches it. Never throws. */
+  wake(vaultId: VaultId): void {
+    if (!this.#vaults.has(vaultId)) return
+    this.#woken.add(vaultId)
+    this.#start()
+  }
+
+  /** Reads no more; resolves when what is being read is told. */
+  async stop(): Promise<void> {
+    this.#vaults.clear()
+    this.#woken.clear()
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.#running
+  }
+
+  #follow({ tenant, vaultId, sent }: EventStream): FollowedVault {
+    const vault = { tenant, vaultId, sequence: sent, streams: new Set<EventStream>() }
+    this.#vaults.set(vaultId, vault)
+    if (this.#timer === undefined) this.#pause(roundMs)
+    return vault
+  }
+
+  #forget(vault: FollowedVault): void {
+    if (this.#vaults.get(vault.vaultId) === vault) this.#vaults.delete(vault.vaultId)
+    this.#woken.delete(vault.vaultId)
+  }
+
+  #pause(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#isDue = true
+      this.#start()
+    }, ms).unref()
+  }
+
+  #start(): void {
+    this.#running ??= this.#run()
+  }
+
+  async #run(): Promise<void> {
+    // What wakes it comes in bursts, of one transaction or of many: they share a statement.
+    await turn()
+    try {
+      while (this.#isDue || this.#woken.size > 0) await this.#round()
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'news of vaults could not be read; they are read again soon')
+      if (this.#vaults.size > 0) this.#pause(afterFailureMs)
+    }
+    this.#running = undefined
+  }
+
+  /** Reads all vaults where that is due, otherwise those that were woken. */
+  async #round(): Promise<void> {
+    const isWhole = this.#isDue
+    const vaults = isWhole ? [...this.#vaults.values()] : this.#takeWoken()
+    this.#isDue = false
+    if (isWhole) this.#woken.clear()
+    if (vaults.length === 0) return
+    const began = performance.now()
+    const { isMore, news } = await this.#read(vaults)
+    if (isMore) this.#isDue = true
+    else if (isWhole) this.#pause(Math.max(roundMs, pauseFactor * (performance.now() - began)))
+    for (const [vault, rows] of news) await this.#tell(vault, rows)
+  }
+
+  #takeWoken(): FollowedVault[] {
+    const vaults = [...this.#woken].flatMap((vaultId) => this.#vaults.get(vaultId) ?? [])
+    this.#woken.clear()
+    return vaults
+  }
+
+  async #read(vaults: readonly FollowedVault[]): Promise<{ isMore: boolean; news: Map<FollowedVault, News[]> }> {
+    const bounds = { now: this.#deps.clock.now(), eventsOfVaultMax, rowsMax }
+    const rows = await listNews(this.#deps.db, vaults, bounds)
+    const news = byVault(vaults, rows)
+    const isMore = rows.length === rowsMax || [...news.values()].some(({ length }) => length === eventsOfVaultMax)
+    return { isMore, news }
+  }
+
+  async #tell(vault: FollowedVault, news: readonly News[]): Promise<void> {
+    const frames = framesOf(vault, news)
+    const last = frames.at(-1)
+    if (last !== undefined && last.sequence !== vault.sequence + frames.length) {
+      // Never seen, and no stream may go on over it: each client comes back and reads the table.
+      this.#deps.log.error({ vaultId: vault.vaultId, after: vault.sequence }, 'the events of a vault have a gap')
+      return inTurns(vault, ({ line }) => line.cut())
+    }
+    await tell(vault, frames, this.#deps.clock.now())
+    if (news.some(({ isGone }) => isGone)) await inTurns(vault, ({ line }) => line.end())
+  }
+}
+
+function byVault(vaults: readonly FollowedVault[], rows: readonly News[]): Map<FollowedVault, News[]> {
+  const grouped = new Map<FollowedVault, News[]>()
+  for (const row of rows) {
+    const vault = vaults[row.position - 1]
+    if (vault === undefined) throw new Error('news of a vault that was not asked for')
+    const known = grouped.get(vault)
+    if (known === undefined) grouped.set(vault, [row])
+    else known.push(row)
+  }
+  return grouped
+}
+
+function framesOf({ vaultId }: FollowedVault, news: readonly News[]): Frame[] {
+  return news.flatMap(({ sequence, id, type, payload, createdAt }) => {
+    if (sequence === null || id === null || type === null || payload === null || createdAt === null) return []
+    return [frameOf(vaultId, { sequence, id, type, payload, createdAt })]
+  })
+}
+
+/** Writes to all streams of a vault, in turns, so that a vault with thousands of readers does not hold up other requests. */
+async function tell(vault: FollowedVault, frames: readonly Frame[], now: Date): Promise<void> {
+  const last = frames.at(-1)
+  if (last === undefined) return
+  vault.sequence = last.sequence
+  const whole = Buffer.concat(frames.map(({ bytes }) => bytes))
+  await inTurns(vault, (stream) => {
+    stream.endIfLapsed(now)
+    if (stream.line.isOpen) stream.tell(frames, whole)
+  })
+}
+
+async function inTurns(vault: FollowedVault, act: (stream: EventStream) => void): Promise<void> {
+  let done = 0
+  for (const stream of [...vault.streams]) {
+    act(stream)
+    if (++done % streamsPerTurn === 0) await turn()
+  }
+}

@@ -1,0 +1,2 @@
+export { vaultStreamOperations } from './routes.ts'
+export { VaultStreams } from './streams.ts'

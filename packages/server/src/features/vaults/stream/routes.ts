@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { failPlatform } from '../../../platform/errors.ts'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { notFound } from '../errors.ts'
+import { VaultParams } from '../schema.ts'
+import { streamGuest } from '../tokens/index.ts'
+import { fail } from './errors.ts'
+import { openStream } from './open.ts'
+import { StreamQuery } from './schema.ts'
+
+export const vaultStreamOperations: readonly Operation[] = [
+  operation({
+    id: 'vaults.events',
+    method: 'GET',
+    path: '/vaults/{id}/events',
+    summary: 'Follow what happens in a vault, as server-sent events.',
+    description: [
+      'Each event is `id: evt_…` and one `data:` line of JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID`',
+      'the stream begins now. It ends after `vault.sealed`, when the vault is gone and when the token or key ends; a client that comes back with the last',
+      'event of a sealed vault gets 204, which stops it. An event id that the vault does not have is 422.',
+    ].join(' '),
+    params: VaultParams,
+    query: StreamQuery,
+    streamsOutput: 'text/event-stream',
+    otherOutputs: { 204: z.undefined() },
+    guests: streamGuest,
+    errors: {
+      ...notFound,
+      'event-not-found': fail.table['event-not-found'],
+      'service-unavailable': failPlatform.table['service-unavailable'],
+    },
+    run: (ctx, { params, query, headers }) =>
+      openStream(ctx, params.id, { query, lastEventId: headers['last-event-id'] }),
+  }),
+]

@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
+import { id } from '../../../platform/ids.ts'
+import type { VaultId } from '../vault.ts'
+
+/** After which event a stream begins: after one, after all up to an instant, or after all there are. */
+export type Since = { readonly eventId: string } | { readonly instant: Date } | 'now'
+
+const Start = z.object({
+  sealedAt: z.date().nullable(),
+  eventCount: z.number(),
+  /** The last event that is not sent: 0 and null for none. */
+  sequence: z.number().nullable(),
+  eventId: id('evt').nullable(),
+})
+export type Start = z.output<typeof Start>
+
+/** Where a stream begins, read at one moment; undefined where the vault is gone, a null `sequence` where it has no such event. */
+export function findStart(
+  db: Queryable,
+  tenant: Tenant,
+  vault: { readonly vaultId: VaultId; readonly now: Date },
+  since: Since,
+): Promise<Start | undefined> {
+  const { organisationId, environment } = tenant
+  return db.maybeOne(
+    Start,
+    sql`
+    select vaults.sealed_at, vaults.event_count, before.id as event_id,
+      coalesce(before.sequence, ${isNamed(since) ? null : 0}::int) as sequence
+    from vaults
+    left join lateral (
+      select sequence, id from vault_events
+      where organisation_id = ${organisationId} and environment = ${environment} and vault_id = vaults.id ${upTo(since)}
+      order by sequence desc limit 1
+    ) as before on true
+    where organisation_id = ${organisationId} and environment = ${environment} and vaults.id = ${vault.vaultId}
+      and (expires_at is null or expires_at > ${vault.now})`,
+  )
+}
+
+function isNamed(since: Since): since is { readonly eventId: string } {
+  return typeof since === 'object' && 'eventId' in since
+}
+
+function upTo(since: Since): Sql {
+  if (since === 'now') return sql``
+  return isNamed(since) ? sql`and id = ${since.eventId}` : sql`and created_at <= ${since.instant}`
+}
+
+export const EventRow = z.object({
+  sequence: z.number(),
+  id: id('evt'),
+  type: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  createdAt: z.date(),
+})
+export type EventRow = z.output<typeof EventRow>
+
+/** How far one page of a replay goes. */
+export interface PageBounds {
+  readonly after: number
+  readonly eventsMax: number
+  /** A page ends with the event that goes over it. */
+  readonly bytesMax: number
+}
+
+/** Events after a sequence number, in their order; none where the vault is gone. */
+export function listPageAfter(
+  db: Queryable,
+  tenant: Tenant,
+  vault: { readonly vaultId: VaultId; readonly now: Date },
+  { after, eventsMax, bytesMax }: PageBounds,
+): Promise<EventRow[]> {
+  const { organisationId, environment } = tenant
+  return db.many(
+    EventRow,
+    sql`
+    select sequence, id, type, payload, created_at from (
+      select event.*, sum(octet_length(event.payload::text)) over (order by event.sequence)
+        - octet_length(event.payload::text) as bytes_before
+      from vault_events as event
+      join vaults on vaults.id = event.vault_id
+      where event.organisation_id = ${organisationId} and event.environment = ${environment} and event.vault_id = ${vault.vaultId}
+        and event.sequence > ${after} and event.sequence <= ${after + eventsMax}
+        and (vaults.expires_at is null or vaults.expires_at > ${vault.now})
+    ) as page
+    where bytes_before < ${bytesMax}
+    order by sequence`,
+  )
+}
+
+/** A vault that streams of this process follow, and the last event that they know. */
+export interface Followed {
+  readonly tenant: Tenant
+  readonly vaultId: VaultId
+  readonly sequence: number
+}
+
+const News = z.object({
+  /** Of the vault in the list that was asked for, from 1. */
+  position: z.bigint().transform(Number),
+  isGone: z.boolean(),
+  sequence: z.number().nullable(),
+  id: id('evt').nullable(),
+  type: z.string().nullable(),
+  payload: z.record(z.string(), z.unknown()).nullable(),
+  createdAt: z.date().nullable(),
+})
+export type News = z.output<typeof News>
+
+/**
+ * What is new in any of these vaults, in one statement: nothing for a vault without news, events in their order, and
+ * `isGone` where the vault is no more. The sequence of a vault has no gap and is given under its row lock, so what is
+ * read here can be followed by nothing that belongs before it.
+ */
+export function listNews(
+  db: Queryable,
+  followed: readonly Followed[],
+  bounds: { readonly now: Date; readonly eventsOfVaultMax: number; readonly rowsMax: number },
+): Promise<News[]> {
+  return db.many(
+    News,
+    sql`
+    select followed.position, vaults.id is null or coalesce(vaults.expires_at <= ${bounds.now}, false) as is_gone,
+      event.sequence, event.id, event.type, event.payload, event.created_at
+    from unnest(${followed.map(({ tenant }) => tenant.organisationId)}::text[], ${followed.map(({ tenant }) => tenant.environment)}::text[],
+      ${followed.map(({ vaultId }) => vaultId)}::text[], ${followed.map(({ sequence }) => sequence)}::int[])
+      with ordinality as followed (organisation_id, environment, vault_id, sequence, position)
+    left join vaults on vaults.id = followed.vault_id and vaults.organisation_id = followed.organisation_id
+      and vaults.environment = followed.environment
+    left join lateral (
+      select sequence, id, type, payload, created_at from vault_events
+      where vaults.event_count > followed.sequence and vault_id = followed.vault_id and sequence > followed.sequence
+        and organisation_id = followed.organisation_id and environment = followed.environment
+      order by sequence limit ${bounds.eventsOfVaultMax}
+    ) as event on true
+    where vaults.id is null or vaults.expires_at <= ${bounds.now} or event.sequence is not null
+    order by followed.position, event.sequence
+    limit ${bounds.rowsMax}`,
+  )
+}

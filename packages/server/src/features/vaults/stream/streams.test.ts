@@ -1,0 +1,198 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
+import { toyDeps } from '../../../../test/toy-deps.ts'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { isProblem } from '../../../platform/errors.ts'
+import { type ApiKeyId, newId } from '../../../platform/ids.ts'
+import type { Line, Live } from '../../../platform/live.ts'
+import { EventStream } from './event-stream.ts'
+import { type Frame, frameOf } from './frame.ts'
+import { VaultStreams } from './streams.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database.drop())
+
+/** A line whose reader takes nothing by himself. */
+class HeldLine implements Line {
+  readonly written: string[] = []
+  isOpen = true
+  how: 'end' | 'cut' | undefined
+  waiting = 0
+  readonly #closed: () => void
+
+  constructor(closed: () => void = () => undefined) {
+    this.#closed = closed
+  }
+
+  write(bytes: Uint8Array): void {
+    this.written.push(Buffer.from(bytes).toString())
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  end(): void {
+    this.#close('end')
+  }
+
+  cut(): void {
+    this.#close('cut')
+  }
+
+  #close(how: 'end' | 'cut'): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.how = how
+    this.#closed()
+  }
+}
+
+const deps = () => toyDeps(database.db)
+const vaultId = newId('vlt', {
+  clock: { now: () => new Date(0) },
+  random: { bytes: (length) => new Uint8Array(length) },
+})
+const lapsesAt = new Date('2999-01-01T00:00:00Z')
+
+function tenantNumber(number: number): Tenant {
+  return { organisationId: `org_${number}`, environment: 'test' }
+}
+
+function open(live: Live): HeldLine {
+  const line = new HeldLine(live.closed)
+  live.open(line)
+  return line
+}
+
+function frames(from: number, to: number): Frame[] {
+  return Array.from({ length: to - from + 1 }, (_, index) =>
+    frameOf(vaultId, {
+      sequence: from + index,
+      id: newId('evt', deps()),
+      type: 'step',
+      payload: { number: from + index },
+      createdAt: new Date(0),
+    }),
+  )
+}
+
+function aStream(after: number): { stream: EventStream; line: HeldLine } {
+  const line = new HeldLine()
+  const opening = { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', lapsesAt } as const, after }
+  return { stream: new EventStream(opening, line), line }
+}
+
+test('whatever a stream is told, and told again, it writes each event once and in order, or is cut', () => {
+  const ranges = fc.array(fc.tuple(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 0, max: 8 })), { maxLength: 12 })
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 10 }), ranges, (after, told) => {
+      const { stream, line } = aStream(after)
+      for (const [from, more] of told) {
+        const batch = frames(from, from + more)
+        if (line.isOpen) stream.tell(batch, Buffer.concat(batch.map(({ bytes }) => bytes)))
+      }
+      const numbers = [...line.written.join('').matchAll(/"number":(\d+)/g)].map(([, number]) => Number(number))
+      expect(numbers).toEqual(numbers.map((_, index) => after + 1 + index))
+      expect(stream.sent).toBe(after + numbers.length)
+      const reached = told.reduce((at, [from, more]) => (from > at + 1 ? at : Math.max(at, from + more)), after)
+      if (line.isOpen) expect(stream.sent).toBe(reached)
+    }),
+  )
+})
+
+test('a reader that takes nothing for three heartbeats is cut, and one that takes a little is not', () => {
+  const [stalled, slow] = [aStream(0), aStream(0)]
+  for (let beat = 0; beat < 3; beat++) {
+    stalled.line.waiting = 1_000 + beat * 3
+    slow.line.waiting = 1_000 - beat
+    stalled.stream.beat()
+    slow.stream.beat()
+    expect(slow.line.isOpen).toBe(true)
+  }
+  expect([stalled.line.how, stalled.line.written.length, slow.line.written.length]).toEqual(['cut', 2, 3])
+})
+
+test('in fifteen beats every stream has one heartbeat, and they are spread over the beats', async () => {
+  const streams = new VaultStreams({ ...deps(), revokedKeys: async () => [] })
+  const answer = () =>
+    streams.answer(
+      { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', lapsesAt }, after: 0 },
+      0,
+      Buffer.from(''),
+    )
+  const lines = Array.from({ length: 45 }, () => open(answer()))
+  const beatsOf = () => lines.reduce((sum, { written }) => sum + written.filter((text) => text === ':\n\n').length, 0)
+  for (let beat = 1; beat <= 15; beat++) {
+    void streams.beat()
+    expect(beatsOf()).toBe(beat * 3)
+  }
+  expect(new Set(lines.map(({ written }) => written.length))).toEqual(new Set([2]))
+  await streams.stop()
+  expect(lines.map(({ how }) => how)).toEqual(lines.map(() => 'end'))
+})
+
+test('one organisation, and all together, have no more streams than a process holds, and one that closes makes room', async () => {
+  const streams = new VaultStreams({ ...deps(), revokedKeys: async () => [] })
+  const openFor = (number: number, count: number) =>
+    Array.from({ length: count }, () =>
+      open(
+        streams.answer(
+          { tenant: tenantNumber(number), vaultId, right: { kind: 'guest', lapsesAt }, after: 0 },
+          0,
+          Buffer.from(''),
+        ),
+      ),
+    )
+  const refusal = (number: number) => {
+    try {
+      streams.refuseIfFull(tenantNumber(number).organisationId)
+      return 'none'
+    } catch (error) {
+      return isProblem(error) ? error.code : error
+    }
+  }
+  const [first] = openFor(1, 12_000)
+  expect([refusal(1), refusal(2)]).toEqual(['rate-limit-exceeded', 'none'])
+  first?.cut()
+  expect(refusal(1)).toBe('none')
+  openFor(2, 8_001)
+  expect([refusal(1), refusal(2), refusal(3)]).toEqual(Array(3).fill('service-unavailable'))
+  await streams.stop()
+  expect([streams.count, refusal(1)]).toEqual([0, 'none'])
+})
+
+test('keys that cannot be looked at end no stream, and the next beat looks again', async () => {
+  const asked: (readonly ApiKeyId[])[] = []
+  const answers = [Promise.reject(new Error('no database')), Promise.resolve(['key_2'] as const)]
+  const streams = new VaultStreams({
+    ...deps(),
+    revokedKeys: (ids) => {
+      asked.push(ids)
+      return answers[asked.length - 1] ?? Promise.resolve([])
+    },
+  })
+  const lines = (['key_1', 'key_2', 'key_2'] as const).map((id) =>
+    open(
+      streams.answer(
+        { tenant: tenantNumber(1), vaultId, right: { kind: 'api-key', id }, after: 0 },
+        0,
+        Buffer.from(''),
+      ),
+    ),
+  )
+  await streams.beat()
+  expect(lines.map(({ isOpen }) => isOpen)).toEqual([true, true, true])
+  await streams.beat()
+  expect(lines.map(({ how }) => how)).toEqual([undefined, 'end', 'end'])
+  expect(asked).toEqual([
+    ['key_1', 'key_2'],
+    ['key_1', 'key_2'],
+  ])
+  await streams.stop()
+})

@@ -1,0 +1,34 @@
+import { instantOf } from '../../platform/clock.ts'
+import type { Deps } from '../../platform/ctx.ts'
+import { type Plan, unlimited } from '../plans/index.ts'
+import { fail } from './errors.ts'
+import type { TtlBounds } from './ports.ts'
+
+/** How long before a vault's end `vault.expiring` is due. */
+const warningMs = 3_600_000
+
+/** When a vault ends, and when that is to be told; null when it is to be told at once, since the end is an hour away or less. */
+export interface Lifetime {
+  readonly expiresAt: Date
+  readonly expiringDue: Date | null
+}
+
+/** What the configuration says for the plan, or else the plan itself. */
+export function ttlBoundsOf(deps: Pick<Deps, 'vaultTtls'>, plan: Plan): TtlBounds {
+  const { vaultTtlSecondsDefault: secondsDefault, vaultTtlSecondsMax: secondsMax } = plan
+  return deps.vaultTtls?.[plan.name] ?? { secondsDefault, secondsMax }
+}
+
+/** A lifetime from now on, of these seconds or the plan's default. Refuses more than the plan grants. */
+export function lifetimeFrom(
+  ctx: Pick<Deps, 'vaultTtls' | 'clock'>,
+  plan: Plan,
+  ttlSeconds: number | undefined,
+): Lifetime {
+  const { secondsDefault, secondsMax } = ttlBoundsOf(ctx, plan)
+  const seconds = ttlSeconds ?? secondsDefault
+  if (secondsMax !== unlimited && seconds > secondsMax) throw fail('ttl-exceeds-plan', { maxSeconds: secondsMax })
+  const expiresAt = instantOf(ctx.clock.now().getTime() + seconds * 1_000)
+  const isSoon = seconds * 1_000 <= warningMs
+  return { expiresAt, expiringDue: isSoon ? null : instantOf(expiresAt.getTime() - warningMs) }
+}

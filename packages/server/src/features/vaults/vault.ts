@@ -1,0 +1,55 @@
+import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import type { Id } from '../../platform/ids.ts'
+import { fail } from './errors.ts'
+import type { Vault, VaultStatus } from './schema.ts'
+import { lockVault, type VaultRow } from './store.ts'
+
+export type VaultId = Id<'vlt'>
+
+/** Sealing is shown before persisting; which of them came first does not matter. */
+export function statusOf(vault: Pick<VaultRow, 'sealedAt' | 'persistedAt'>): VaultStatus {
+  if (vault.sealedAt !== null) return 'sealed'
+  return vault.persistedAt === null ? 'active' : 'persisted'
+}
+
+/** Whether the vault is gone: from the instant of its end on, swept or not. */
+export function isGone(vault: Pick<VaultRow, 'expiresAt'>, now: Date): boolean {
+  return vault.expiresAt !== null && vault.expiresAt <= now
+}
+
+/**
+ * Holds a vault's row until the transaction ends, whatever its status; refuses one that is gone. The order of locks
+ * everywhere in this room: a vault's queue and its row, then the plan's counters in the order of `usageKinds`, then the audit log's head.
+ * A transaction that holds a counter asks for no vault that others can hold.
+ */
+export async function lockPresent(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vaultId: VaultId): Promise<VaultRow> {
+  const vault = await lockVault(tx, ctx.tenant, vaultId)
+  if (vault === undefined || isGone(vault, ctx.clock.now())) throw fail('vault-not-found')
+  return vault
+}
+
+/** The same for a write: a sealed vault takes none. */
+export async function lockWritable(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vaultId: VaultId): Promise<VaultRow> {
+  const vault = await lockPresent(tx, ctx, vaultId)
+  if (vault.sealedAt !== null) throw fail('vault-sealed')
+  return vault
+}
+
+export function shownVault(tenant: Tenant, row: VaultRow): Vault {
+  const { id, createdAt, description, metadata, sessionId, summary, sealedAt, persistedAt, manifestHash } = row
+  return {
+    id,
+    organisationId: tenant.organisationId,
+    status: statusOf(row),
+    createdAt,
+    description,
+    metadata,
+    sessionId,
+    ttl: row.expiresAt,
+    summary,
+    sealedAt,
+    persistedAt,
+    manifestHash,
+  }
+}

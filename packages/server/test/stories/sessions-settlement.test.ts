@@ -1,0 +1,120 @@
+import { type DevChain, sendFromDevAccount, startChain } from '@purser/devnet'
+import { type Address, encodeFunctionData, parseAbi } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sessionRecurring } from '../../src/features/sessions/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
+import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, type World } from '../world.ts'
+
+let chain: DevChain
+let world: World
+let org: Org
+let wallet: { id: string; address: Address }
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({ chains: [chain], config: { settleWaitMs: 20_000 } })
+  org = await world.organisation()
+  wallet = await world.wallet(org)
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+const resource = 'https://api.example.com/weather'
+
+function post(path: string, body: unknown): Promise<Answer> {
+  return world.call(org.testKey, 'POST', path, body)
+}
+
+async function verified(payer: Payer): Promise<Answer> {
+  const asked = { walletId: wallet.id, resource, price: '0.01' }
+  const credential = await payer.credential(await post('/payments/challenge', { ...asked, intent: 'session' }))
+  const answer = await post('/payments/verify', { protocol: 'x402', credential, ...asked })
+  expect(answer.status).toBe(200)
+  return answer
+}
+
+function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answer> {
+  return post('/payments/settle', { paymentId, settlementToken })
+}
+
+function open({ body: { paymentId } }: Answer): Promise<Answer> {
+  return post('/sessions', { paymentId })
+}
+
+function verify({ body: { sessionToken } }: Answer): Promise<Answer> {
+  return post('/sessions/verify', { sessionToken, host: 'api.example.com', walletId: wallet.id })
+}
+
+async function blacklist(account: Address): Promise<void> {
+  const abi = parseAbi(['function blacklist(address)'])
+  await sendFromDevAccount(
+    chain,
+    chain.tokens.USDC ?? '0x',
+    encodeFunctionData({ abi, functionName: 'blacklist', args: [account] }),
+  )
+}
+
+async function runJob(): Promise<void> {
+  for (const { run } of sessionRecurring) await run(systemCtx(world.server.deps))
+}
+
+/** Whether the database still has something to compare a token with, and when the session was revoked. */
+function stored(sessionId: unknown): Promise<{ hasHash: boolean; revokedAt: Date | null }> {
+  const row = z.object({ hasHash: z.boolean(), revokedAt: z.date().nullable() })
+  const statement = sql`select token_hash is not null as has_hash, revoked_at from sessions where id = ${String(sessionId)}`
+  return world.database.db.one(row, statement)
+}
+
+test('a session is opened before its payment settles, and lives on when it has', async () => {
+  const payment = await verified(await aPayer(chain))
+  const opened = await open(payment)
+  expect([opened.status, (await verify(opened)).status]).toEqual([201, 200])
+  expect((await settle(payment)).status).toBe(200)
+  await runJob()
+  expect((await verify(opened)).status).toBe(200)
+})
+
+test('a payment whose settlement fails ends its session at once and for good, and leaves its vault', async () => {
+  const payer = await aPayer(chain)
+  const payment = await verified(payer)
+  const opened = await open(payment)
+  const { sessionId, vaultId } = opened.body
+  expect((await verify(opened)).status).toBe(200)
+
+  await blacklist(payer.account.address)
+  const failed = await settle(payment)
+  expect([failed.status, codeOf(failed)]).toEqual([409, 'settlement-failed'])
+  const refused = await verify(opened)
+  expect([refused.status, codeOf(refused)]).toEqual([402, 'session-not-found'])
+  expect((await world.call(org.testKey, 'GET', `/sessions/${sessionId}`)).body).toMatchObject({ isExpired: true })
+  const again = await open(payment)
+  expect([again.status, codeOf(again), again.body.reason]).toEqual([409, 'settlement-failed', failed.body.reason])
+
+  await runJob()
+  const { hasHash, revokedAt } = await stored(sessionId)
+  expect([hasHash, revokedAt === null]).toEqual([false, false])
+  await runJob()
+  expect((await stored(sessionId)).revokedAt).toEqual(revokedAt)
+  const shown = (await world.call(org.testKey, 'GET', `/sessions/${sessionId}`)).body
+  expect(shown).toMatchObject({ isExpired: true, expiresAt: revokedAt?.toISOString() })
+  expect((await verify(opened)).status).toBe(402)
+  expect((await world.call(org.testKey, 'GET', `/vaults/${vaultId}`)).status).toBe(200)
+})
+
+test('a payment that failed, and one that lapsed, open no session', async () => {
+  for (const [status, code] of [
+    ['settlement_failed', 'settlement-failed'],
+    ['voided', 'payment-voided'],
+  ]) {
+    const payment = await verified(await aPayer(chain))
+    const opened = await open(payment)
+    const paymentId = String(payment.body.paymentId)
+    await world.database.db.run(sql`update payments set status = ${status} where id = ${paymentId}`)
+    expect((await verify(opened)).status).toBe(402)
+    expect(codeOf(await open(payment))).toBe(code)
+  }
+})
