@@ -1,10 +1,13 @@
-import { type Doing, problem } from './fake-purser.ts'
+import type { Doing } from './fake-purser.ts'
 
 type Fake = (path: string, body: Record<string, unknown>) => Doing | undefined
 
 /** The id and the secret of the fake's tokens have the form of real ones. */
 const sessionId = 'sess_01h455vb4pex5vsknk084sn02q'
 const vaultId = 'vlt_01h455vb4pex5vsknk084sn02q'
+
+const type = 'http://purser.test/problems/session-not-found'
+const notFound = { type, title: 'Session Not Found', status: 402, detail: 'inside: session-not-found' }
 
 /**
  * Of sessions and vaults what the middlewares see: one session, whose last token alone is good, and its vault. What is written
@@ -26,7 +29,7 @@ export function openFakeVaults(): Fake {
     }
     if (path === '/sessions/verify') {
       const isGood = tokens > 0 && body.sessionToken === tokenNow()
-      return isGood ? { status: 200, body: session() } : problem(402, 'session-not-found')
+      return isGood ? { status: 200, body: session() } : { status: 402, body: notFound }
     }
     if (path === `/vaults/${vaultId}`)
       return { status: 200, body: { id: vaultId, documents: [], files: [], manifest: null } }

@@ -1,4 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import * as onExpress from '../src/middleware/express.ts'
+import * as onFastify from '../src/middleware/fastify.ts'
+import * as onHono from '../src/middleware/hono.ts'
+import * as onNext from '../src/middleware/next.ts'
 import { problem } from './fake-purser.ts'
 import { goods } from './shops.ts'
 import { frameworks, header, mpp, silences, stageOf, v2 } from './stage.ts'
@@ -187,6 +191,23 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(await response.json()).toEqual({ vault: 'none' })
     expect(at.fake.seen).toEqual([])
   })
+})
+
+test.each([
+  ['express', onExpress.payMiddleware],
+  ['fastify', onFastify.payHook],
+  ['hono', onHono.payMiddleware],
+])('a session time that Purser would not take is thrown when the %s server starts', (_name, pay) => {
+  expect(() => pay({ price: '0.01', acceptSessions: true, sessionTtl: '30d' })).toThrow(/sessionTtl/)
+})
+
+test('the same of all routes is thrown when the till is opened', () => {
+  const wallet = { apiKey: 'svc_test_sk_x', baseUrl: 'http://purser.test', walletId: 'byw_1' }
+  expect(() => onExpress.walletMiddleware({ ...wallet, sessionTtl: 5 })).toThrow(/sessionTtl/)
+})
+
+test('only a request that is paid for has a vault to ask for', () => {
+  expect(() => onNext.vaultOf(new Request('http://shop.test'))).toThrow(/paid for/)
 })
 
 const vaultId = 'vlt_01h455vb4pex5vsknk084sn02q'

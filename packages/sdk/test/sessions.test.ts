@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createPurser } from '../src/index.ts'
-import { openGate, sessionOpener, sessionSecondsOf } from '../src/middleware/sessions.ts'
+import { sessionOpener } from '../src/middleware/grant.ts'
+import { openGate, sessionSecondsOf } from '../src/middleware/sessions.ts'
 import { apiKey } from './fake-purser.ts'
 
 const token = tokenNumber(1)

@@ -1,8 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { createPurser, NotFoundError, type Purser } from '../src/index.ts'
 import { apiKey } from './fake-purser.ts'
 import { bodyOf, serve } from './pay-stage.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 function clientOf(baseUrl: string): Purser {
   return createPurser({ apiKey, baseUrl, retry: { delayMsFirst: 1, delayMsMax: 2 } })
@@ -177,16 +181,36 @@ test('a file is read as it comes, in parts where they are asked for', async () =
 })
 
 test('a download may take longer than the timeout, which is for its beginning', async () => {
-  const parts = Array.from({ length: 5 }, (_, part) => `part ${part};`)
-  const url = await serve(async (_req, res) => {
-    for (const part of parts) {
-      res.write(part)
-      await new Promise((resolve) => setTimeout(resolve, 60))
-    }
-    res.end()
+  vi.useFakeTimers()
+  const body = new TransformStream<Uint8Array, Uint8Array>()
+  const slow: typeof fetch = async (_input, init) => {
+    init?.signal?.addEventListener('abort', () => void body.writable.abort(init.signal?.reason))
+    return new Response(body.readable)
+  }
+  const { vaults } = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: slow, timeoutMs: 200 })
+  const response = await vaults.files.get('vlt_1', 'fil_1')
+  const text = response.text()
+  await vi.advanceTimersByTimeAsync(60_000)
+  const writer = body.writable.getWriter()
+  await writer.write(bytes)
+  await writer.close()
+  expect(await text).toBe(new TextDecoder().decode(bytes))
+})
+
+test('a download that does not begin is given up at the timeout', async () => {
+  vi.useFakeTimers()
+  const never: typeof fetch = (_input, init) =>
+    new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)))
+  const { vaults } = createPurser({
+    apiKey,
+    baseUrl: 'http://purser.test',
+    fetch: never,
+    timeoutMs: 200,
+    maxRetries: 0,
   })
-  const response = await clientOf(url).vaults.files.get('vlt_1', 'fil_1', { timeoutMs: 200 })
-  expect(await response.text()).toBe(parts.join(''))
+  const refused = expect(vaults.files.get('vlt_1', 'fil_1')).rejects.toMatchObject({ code: 'timeout' })
+  await vi.advanceTimersByTimeAsync(200)
+  await refused
 })
 
 test('a file that is not there is a NotFoundError with its code', async () => {

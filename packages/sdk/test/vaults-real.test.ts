@@ -62,7 +62,11 @@ test('a file of a few megabytes goes in by a stream, comes out by a stream, in p
     for (let at = 0; at < bytes.length; at += 70_000) yield bytes.subarray(at, at + 70_000)
   }
   const added = await files.add(id, pieces(), { name: 'Übersicht "2026".bin' })
-  expect(added).toMatchObject({ size: bytes.length, mimeType: 'application/octet-stream' })
+  expect(added).toMatchObject({
+    name: 'Übersicht "2026".bin',
+    size: bytes.length,
+    mimeType: 'application/octet-stream',
+  })
   const whole = await files.get(id, added.id)
   expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).toBe(true)
   const part = await files.get(id, added.id, { headers: { range: 'bytes=1000000-1000099' } })

@@ -137,6 +137,6 @@ async function openFiles(
   own: { readonly clock: Clock; readonly random: Random },
 ): Promise<{ readonly blobs: BlobStore; close(): void }> {
   if ('directory' in files) return { blobs: await openDiskBlobs({ ...files, ...own }), close: () => undefined }
-  const blobs = openS3Blobs(files.s3, own)
+  const blobs = await openS3Blobs(files.s3, own)
   return { blobs, close: blobs.close }
 }

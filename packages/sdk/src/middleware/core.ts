@@ -1,20 +1,21 @@
 import { contentDigest, sha256 } from '@purser/protocol'
 import { ConflictError, PaymentRefusedError, ValidationError } from '../errors.ts'
 import type { Verification, VerifiedPayment } from '../payments.ts'
-import type { OpenedSession, Session } from '../sessions.ts'
+import type { Session } from '../sessions.ts'
 import { finalRefusal, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
 import { askToPay, type Sale } from './ask.ts'
 import type { VerifyAsked } from './contract.ts'
 import { type Credential, findCredential, isPush } from './credential.ts'
 import { enter } from './enter.ts'
+import { grantOf } from './grant.ts'
 import type { Look } from './observed.ts'
 import { type PayOptions, routeOf, type Till } from './options.ts'
 import { unsettledAnswer } from './receipts.ts'
 import { reporting } from './registry-report.ts'
 import type { Claim } from './replays.ts'
-import { sessionHeader, sessionOpener } from './sessions.ts'
+import { sessionHeader } from './sessions.ts'
 import { type Conclusion, conclude } from './settle.ts'
-import { openVault, type PaidVault } from './vault.ts'
+import type { PaidVault } from './vault.ts'
 
 /** A request as the core sees it, whatever the framework. */
 export interface PaidRequest<R> {
@@ -144,7 +145,7 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, verification: 
     return unsettledAnswer(credential, payment.payer, reason)
   }
   const keep = claim.kind === 'claimed' ? claim.keep : undefined
-  const open = sessionOpener(till.purser, payment.paymentId, route.sessionSeconds)
+  const { vault, withSession } = grantOf(sale, payment)
   const unsold = (error: Error) => {
     claim.free()
     till.onFault({ stage: 'handler', error, payment })
@@ -153,12 +154,10 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, verification: 
     kind: 'paid',
     payment,
     session: undefined,
-    vault: openVault(till.purser, async () => (await open()).vaultId),
+    vault,
     bodyBytesMax: route.bodyBytesMax,
-    conclude: async () => {
-      const conclusion = await conclude({ till, route, credential, payment, settlementToken, unsettled, keep })
-      return route.acceptSessions ? withSession(conclusion, till, payment, open) : conclusion
-    },
+    conclude: async () =>
+      withSession(await conclude({ till, route, credential, payment, settlementToken, unsettled, keep })),
     tooLarge: () => {
       unsold(new RangeError('The answer exceeds bodyBytesMax.'))
       return problemAnswer('response-too-large')
@@ -167,23 +166,6 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, verification: 
       if (payment.txHash === null) return claim.free()
       unsold(new Error('The handler failed after the money had moved.'))
     },
-  }
-}
-
-/** Gives the payer his session beside what he bought. Without it he has the goods all the same, and pays for the next call. */
-async function withSession(
-  conclusion: Conclusion,
-  { onFault }: Till,
-  payment: VerifiedPayment,
-  open: () => Promise<OpenedSession>,
-): Promise<Conclusion> {
-  if (conclusion.kind === 'withhold') return conclusion
-  try {
-    const { sessionToken } = await open()
-    return { ...conclusion, headers: [...conclusion.headers, [sessionHeader, sessionToken]] }
-  } catch (error) {
-    onFault({ stage: 'session', error, payment })
-    return conclusion
   }
 }
 

@@ -2,7 +2,7 @@ import type { Request, RequestHandler } from 'express'
 import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
 import { admit } from './core.ts'
 import { setAnswerHead } from './hold-response.ts'
-import { openTill, type PayOptions, type WalletOptions } from './options.ts'
+import { openTill, type PayOptions, routeOf, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
 import type { PaidVault } from './vault.ts'
 
@@ -27,6 +27,8 @@ export function walletMiddleware(options: WalletOptions): RequestHandler {
  * and 5.
  */
 export function payMiddleware(options: PayOptions<Request>): RequestHandler {
+  // A wrong option is thrown when the server starts, not at the first payer.
+  routeOf({}, options)
   return async (req, res, next) => {
     try {
       const admission = await admit(tillOf(req), options, {

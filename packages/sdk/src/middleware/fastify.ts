@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
 import { admit } from './core.ts'
 import { exposeHeaders } from './headers.ts'
-import { openTill, type PayOptions, type WalletOptions } from './options.ts'
+import { openTill, type PayOptions, routeOf, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
 import type { PaidVault } from './vault.ts'
 
@@ -28,6 +28,8 @@ export const walletPlugin = Object.assign(openWallet, { [Symbol.for('skip-overri
 export function payHook(
   options: PayOptions<FastifyRequest>,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined> {
+  // A wrong option is thrown when the server starts, not at the first payer.
+  routeOf({}, options)
   return async (request, reply) => {
     const admission = await admit(tillOf(request), options, {
       method: request.method,

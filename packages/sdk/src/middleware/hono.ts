@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
 import { admit } from './core.ts'
-import { openTill, type PayOptions, type WalletOptions } from './options.ts'
+import { openTill, type PayOptions, routeOf, type WalletOptions } from './options.ts'
 import type { PaidVault } from './vault.ts'
 import { ownResponse, soldResponse } from './web-response.ts'
 
@@ -26,6 +26,8 @@ export function walletMiddleware(options: WalletOptions): MiddlewareHandler {
  * context.
  */
 export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
+  // A wrong option is thrown when the server starts, not at the first payer.
+  routeOf({}, options)
   return async (c, next) => {
     const { origin, pathname, search } = new URL(c.req.url)
     const target = pathname + search

@@ -50,7 +50,8 @@ export interface RouteDefaults {
   /**
    * Whether one payment buys several calls: the answer that was paid for carries `X-Service-Session-Id`, and requests that bring
    * it back are served without another payment. A session opens every route that accepts sessions at the same host for the same
-   * wallet, whatever each costs: give routes of very different prices wallets of their own.
+   * wallet, whatever each costs: give routes of very different prices wallets of their own. Give `publicUrl`, too: without it the
+   * caller's own `Host` header says which host the session is for.
    */
   readonly acceptSessions?: boolean | undefined
   /** How long a session is good: `30m`, `24h`, `7d`, or whole seconds; a minute to a week, a day when left out. */
@@ -142,7 +143,7 @@ export interface Route {
 
 const bothProtocols: readonly PaymentProtocol[] = ['x402', 'mpp']
 
-/** The route's own word first, then the wallet's, then ours. */
+/** The route's own word first, then the wallet's, then ours. Throws a `TypeError` for an option that cannot be meant. */
 export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
   return {
     description: own.description ?? defaults.description,

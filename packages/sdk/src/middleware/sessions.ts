@@ -1,7 +1,7 @@
 import { parseDuration } from '@purser/protocol'
 import type { Purser } from '../client.ts'
 import { PaymentRefusedError } from '../errors.ts'
-import type { OpenedSession, Session } from '../sessions.ts'
+import type { Session } from '../sessions.ts'
 import type { Payee } from './options.ts'
 
 /** Carries a session: its token, out with the answer that was paid for, and in with the calls after it. */
@@ -59,22 +59,6 @@ function makeRoom(entries: Map<string, Entry>): void {
   for (const oldest of entries.keys()) {
     if (entries.size <= entriesMax) return
     entries.delete(oldest)
-  }
-}
-
-/** The session of a payment, opened when it is first asked for, and again only when that failed. */
-export function sessionOpener(
-  purser: Purser,
-  paymentId: string,
-  expiresIn: number | undefined,
-): () => Promise<OpenedSession> {
-  let opened: Promise<OpenedSession> | undefined
-  return () => {
-    opened ??= purser.sessions.create({ paymentId, ...(expiresIn !== undefined && { expiresIn }) }).catch((error) => {
-      opened = undefined
-      throw error
-    })
-    return opened
   }
 }
 

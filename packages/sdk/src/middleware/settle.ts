@@ -40,7 +40,7 @@ export async function conclude(purchase: Purchase): Promise<Conclusion> {
   if (!payment.settlementPending || settlementToken === null) return release(purchase, { ...payment, pending: false })
   const settleAgain = () => till.purser.payments.settle({ paymentId: payment.paymentId, settlementToken })
   try {
-    const settlement = await askUntilKnown(settleAgain, route)
+    const settlement = await askUntilKnown(settleAgain, { ...route, onPending: onPendingOf(purchase) })
     const { txHash } = settlement
     if (settlement.status === 'settling') return release(purchase, { txHash, settledAt: null, pending: true })
     const { settledAt, receipt: signed } = settlement
@@ -52,7 +52,15 @@ export async function conclude(purchase: Purchase): Promise<Conclusion> {
   }
 }
 
-async function askUntilKnown(settle: () => Promise<Settlement>, route: Route): Promise<Settlement> {
+/**
+ * A transaction that the payer signed himself, on Tempo, may never come into a block by his own doing: another with its nonce, or one that no
+ * nonce has led up to. What Purser sends is not the payer's to stop, so that only there a broadcast is worth the goods.
+ */
+function onPendingOf({ credential, payment, route }: Purchase): Route['onPending'] {
+  return isPayersOwn(credential, payment) ? 'hold' : route.onPending
+}
+
+async function askUntilKnown(settle: () => Promise<Settlement>, route: Pick<Route, 'onPending' | 'holdMsMax'>): Promise<Settlement> {
   const deadline = Date.now() + route.holdMsMax
   while (true) {
     const settlement = await settle()

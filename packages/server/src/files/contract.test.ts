@@ -37,7 +37,7 @@ async function onDisk(): Promise<Stage> {
 
 async function onS3(): Promise<Stage> {
   const server = await startS3()
-  const blobs = openS3Blobs(server.settings, { random: systemRandom })
+  const blobs = await openS3Blobs(server.settings, { random: systemRandom })
   return {
     blobs,
     async stop() {
@@ -246,9 +246,9 @@ test('a list of more contents than fit in one page of S3 has each of them once',
 
 test('a storage that is away, or refuses the key, is a problem in words that name no place of it', async () => {
   const server = await startS3()
-  const wrongKey = openS3Blobs({ ...server.settings, accessKeyId: 'WRONG' }, { random: systemRandom })
-  const wrongBucket = openS3Blobs({ ...server.settings, bucket: 'no-such-bucket' }, { random: systemRandom })
-  const away = openS3Blobs({ ...server.settings, endpoint: 'http://127.0.0.1:9' }, { random: systemRandom })
+  const wrongKey = await openS3Blobs({ ...server.settings, accessKeyId: 'WRONG' }, { random: systemRandom })
+  const wrongBucket = await openS3Blobs({ ...server.settings, bucket: 'no-such-bucket' }, { random: systemRandom })
+  const away = await openS3Blobs({ ...server.settings, endpoint: 'http://127.0.0.1:9' }, { random: systemRandom })
   const key = newBlobKey(systemRandom)
   try {
     for (const blobs of [wrongKey, wrongBucket, away]) {

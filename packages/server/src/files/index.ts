@@ -9,5 +9,5 @@ export {
   type OpenedBlob,
   type StoredBlob,
 } from './port.ts'
-export { openS3Blobs, type S3Settings } from './s3.ts'
+export { openS3Blobs, type S3Settings } from './s3-on-demand.ts'
 export { type FindKept, type Swept, sweepBlobs } from './sweep.ts'

@@ -14,15 +14,7 @@ import { Upload } from '@aws-sdk/lib-storage'
 import type { Random } from '../platform/random.ts'
 import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
 import { type BlobKey, type BlobStore, type ByteRange, isBlobKey, newBlobKey, type OpenedBlob } from './port.ts'
-
-/** Where an S3-compatible storage is, and a key pair that may read, write, list and delete in this bucket and nowhere else. */
-export interface S3Settings {
-  readonly endpoint: string
-  readonly bucket: string
-  readonly region: string
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-}
+import type { S3Settings } from './s3-on-demand.ts'
 
 /** Bytes of one part of an upload. S3 takes 10,000 parts, so a content may have 78 GiB. */
 const partBytes = 8 * 2 ** 20
@@ -36,7 +28,7 @@ const prefix = 'blobs/'
  * parts that are seen together or not at all. The age of a content is that of the storage's clock, and begins when its upload did.
  * A storage that cannot list unfinished uploads needs a lifecycle rule that removes them (`AbortIncompleteMultipartUpload`).
  */
-export function openS3Blobs(
+export function createS3Blobs(
   settings: S3Settings,
   { random }: { readonly random: Random },
 ): BlobStore & { close(): void } {

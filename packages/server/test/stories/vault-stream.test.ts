@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { VaultId } from '../../src/features/vaults/index.ts'
 import type { Clock } from '../../src/platform/clock.ts'
+import { id } from '../../src/platform/ids.ts'
+import type { Line } from '../../src/platform/live.ts'
 import { aWorld, type Org, request, type World } from '../world.ts'
 import { type Opening, openStream, type Reader } from './vault-stream-reader.ts'
 
@@ -28,8 +31,8 @@ async function post(path: string, body: unknown, side: 0 | 1 = 0, key = org.test
   return answer.body
 }
 
-async function aVault(ttl = '24h'): Promise<string> {
-  return String((await post('/vaults', { ttl })).id)
+async function aVault(ttl = '24h'): Promise<VaultId> {
+  return id('vlt').parse((await post('/vaults', { ttl })).id)
 }
 
 function emit(vaultId: string, name: string, side: 0 | 1 = 0) {
@@ -117,6 +120,55 @@ test('a client that goes away at every event in turn and comes back with its id 
   await emitting
   expect(seen).toEqual(Array.from({ length: count }, (_, number) => String(number)))
 })
+
+test('a stream that opens while others are told of events that it has not seen reads them first, then is told with them', async () => {
+  const vaultId = await aVault()
+  const other = await watch(vaultId, {})
+  for (const name of ['one', 'two', 'three']) await emit(vaultId, name)
+  await other.until(3)
+  const line = new CollectingLine()
+  const right = { kind: 'guest', lapsesAt: new Date('2999-01-01T00:00:00Z') } as const
+  const opening = { tenant: { organisationId: org.id, environment: 'test' }, vaultId, right, after: 1 } as const
+  world.server.deps.vaultStreams.answer(opening, 1, Buffer.from('')).open(line)
+  await line.until('"type":"three"')
+  await emit(vaultId, 'four')
+  await line.until('"type":"four"')
+  expect(line.text.match(/"type":"\w+"/g)).toEqual(['one', 'two', 'three', 'four'].map((name) => `"type":"${name}"`))
+  line.end()
+  other.leave()
+})
+
+/** The far end of an answer, without a network between. */
+class CollectingLine implements Line {
+  readonly waiting = 0
+  isOpen = true
+  text = ''
+  #wanted = { text: '', found: Promise.withResolvers<void>() }
+
+  write(bytes: Uint8Array): void {
+    this.text += Buffer.from(bytes).toString()
+    if (this.text.includes(this.#wanted.text)) this.#wanted.found.resolve()
+  }
+
+  until(text: string): Promise<void> {
+    this.#wanted = { text, found: Promise.withResolvers() }
+    this.write(Buffer.from(''))
+    return this.#wanted.found.promise
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  end(): void {
+    this.isOpen = false
+    this.#wanted.found.reject(new Error('the stream ended'))
+  }
+
+  cut(): void {
+    this.end()
+  }
+}
 
 test('a burst of large events from another process reaches a reader who keeps up, whole and uncut', async () => {
   const vaultId = await aVault()

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { operationOf } from '../../../../test/ask.ts'
+import { formOf, upload } from '../../../../test/files/uploads.ts'
+import { aVaultStage, hourMs, type VaultStage } from '../../../../test/stories/vaults-stage.ts'
+import { codeOf, type Org, request } from '../../../../test/world.ts'
+import { operations } from '../../../operations.ts'
+import { sql } from '../../../platform/db/db.ts'
+import { systemCtx } from '../../../platform/work/runner.ts'
+import { accessEndsAt, streamGuest, sweepVaultTokens } from './index.ts'
+
+let stage: VaultStage
+let org: Org
+const TextRow = z.object({ text: z.string() })
+const CountRow = z.object({ count: z.bigint() })
+
+beforeAll(async () => {
+  stage = await aVaultStage()
+  org = await stage.world.organisation()
+})
+afterAll(() => stage?.world.stop())
+
+/** A vault with a document and a file, and a token that reads it. */
+async function aReadableVault(body: unknown = {}) {
+  const vaultId = await stage.vault(org)
+  const document = await stage.call(org, 'POST', `/vaults/${vaultId}/documents`, { name: 'a', data: { b: 1 } })
+  const form = formOf({ filename: 'a.txt', content: 'a file' })
+  const file = await upload(stage.world.base, { key: org.testKey, vaultId, body: form })
+  const made = await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, body)
+  expect(made.status).toBe(201)
+  const paths = {
+    'vaults.get': `/vaults/${vaultId}`,
+    'vaults.documents.get': `/vaults/${vaultId}/documents/${document.body.id}`,
+    'vaults.files.get': `/vaults/${vaultId}/files/${file.body.id}`,
+  }
+  return { vaultId, paths, made: made.body, token: String(made.body.token) }
+}
+
+const statusOf = async (token: string, path: string, method = 'GET') =>
+  (await fetch(stage.world.base + path, { method, headers: { authorization: `Bearer ${token}` } })).status
+
+test('a token says what it opens and until when, is shown once, and is kept as a hash alone', async () => {
+  const { vaultId, made, token } = await aReadableVault()
+  expect(made).toEqual({
+    token: expect.stringMatching(/^vat_[A-Za-z0-9_-]{43}$/),
+    vaultId,
+    expiresAt: new Date(stage.now().getTime() + hourMs).toISOString(),
+  })
+  const dump = await stage.world.database.db.many(
+    TextRow,
+    sql`select row_to_json(vault_tokens)::text as text from vault_tokens union all select row_to_json(idempotency_keys)::text from idempotency_keys`,
+  )
+  expect(JSON.stringify(dump)).not.toContain(token.slice(4))
+})
+
+test('a token reads its vault, its documents and its files', async () => {
+  const { paths, token } = await aReadableVault()
+  for (const path of Object.values(paths)) expect(await statusOf(token, path), path).toBe(200)
+})
+
+test('a token opens no other vault, and on every other operation of the service it is 401 in the document’s words', async () => {
+  const { vaultId, paths, token } = await aReadableVault()
+  const other = await aReadableVault()
+  for (const path of Object.values(other.paths)) expect(await statusOf(token, path), path).toBe(401)
+  const opened = [...Object.keys(paths), 'vaults.events']
+  for (const operation of operations.filter(({ id }) => !opened.includes(id))) {
+    const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === 'id' ? vaultId : 'none'))
+    const refused = await request(stage.world.base, { key: token, method: operation.method, path })
+    expect([refused.status, codeOf(refused)], operation.id).toEqual([401, 'unauthorized'])
+    expect(refused.body.detail).toMatch(/^API key is invalid or missing/)
+  }
+  expect(await statusOf(token, `/vaults/${vaultId}`)).toBe(200)
+})
+
+test('of the service’s operations these take a guest, and no other', () => {
+  const taking = operations.filter(({ guests }) => guests !== undefined).map(({ id }) => id)
+  expect(taking.filter((id) => id !== 'vaults.events').sort()).toEqual([
+    'vaults.documents.get',
+    'vaults.files.get',
+    'vaults.get',
+  ])
+  for (const id of taking) expect(operationOf(id).method).toBe('GET')
+})
+
+test('a token that is changed, cut, made up or of another letter is 401', async () => {
+  const { paths, token } = await aReadableVault()
+  const last = token.endsWith('A') ? 'B' : 'A'
+  for (const wrong of [
+    `${token.slice(0, -1)}${last}`,
+    token.slice(0, -1),
+    `${token}A`,
+    token.toUpperCase(),
+    `vat_${'A'.repeat(43)}`,
+    'vat_',
+    `vat_${'\u00e4'.repeat(3)}`,
+  ])
+    expect(await statusOf(encodeURI(wrong), paths['vaults.get']), wrong).toBe(401)
+})
+
+test('a token lives as long as was asked, at most a day, and never beyond its vault’s end', async () => {
+  const { vaultId, paths, made, token } = await aReadableVault({ expiresIn: 60 })
+  expect(made.expiresAt).toBe(new Date(stage.now().getTime() + 60_000).toISOString())
+  stage.pass(59_999)
+  expect(await statusOf(token, paths['vaults.get'])).toBe(200)
+  stage.pass(1)
+  for (const path of Object.values(paths)) expect(await statusOf(token, path)).toBe(401)
+  for (const expiresIn of [59, 86_401, 0, -1, 1.5, '60', null]) {
+    const refused = await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, { expiresIn })
+    expect([refused.status, codeOf(refused)], String(expiresIn)).toEqual([422, 'validation-error'])
+  }
+  const short = await stage.vault(org, { ttl: '10m' })
+  const { body } = await stage.call(org, 'POST', `/vaults/${short}/tokens`, {})
+  expect(body.expiresAt).toBe(new Date(stage.now().getTime() + 600_000).toISOString())
+})
+
+test('a token ends with its vault, and none is made for one that is gone, sealed ones excepted', async () => {
+  const { vaultId, token } = await aReadableVault()
+  expect((await stage.call(org, 'POST', `/vaults/${vaultId}/seal`, {})).status).toBe(200)
+  expect((await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, {})).status).toBe(201)
+  await stage.call(org, 'DELETE', `/vaults/${vaultId}`)
+  expect(await statusOf(token, `/vaults/${vaultId}`)).toBe(401)
+  expect(codeOf(await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, {}))).toBe('vault-not-found')
+  const other = await stage.world.organisation()
+  const foreign = await aReadableVault()
+  expect(codeOf(await stage.call(other, 'POST', `/vaults/${foreign.vaultId}/tokens`, {}))).toBe('vault-not-found')
+})
+
+test('the same Idempotency-Key gives the same token again, to the same key alone', async () => {
+  const { vaultId } = await aReadableVault()
+  const ask = (key: string) =>
+    request(stage.world.base, {
+      key,
+      method: 'POST',
+      path: `/vaults/${vaultId}/tokens`,
+      body: {},
+      headers: { 'idempotency-key': 'token' },
+    })
+  const first = await ask(org.testKey)
+  expect((await ask(org.testKey)).body).toEqual(first.body)
+  const spare = await stage.call(org, 'POST', '/organisations/current/api-keys', { name: 's', environment: 'test' })
+  expect(codeOf(await ask(String(spare.body.key)))).toBe('idempotency-key-reused')
+})
+
+test('a ticket opens one stream of its vault within a minute, and reads nothing', async () => {
+  const { vaultId, paths } = await aReadableVault()
+  const other = await stage.vault(org)
+  const { deps } = stage.world.server
+  const aTicket = async () =>
+    String((await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, { kind: 'ticket' })).body.token)
+  const open = (ticket: unknown, id = vaultId) => streamGuest(deps, { params: { id }, query: { ticket }, headers: {} })
+
+  const ticket = await aTicket()
+  for (const path of Object.values(paths)) expect(await statusOf(ticket, path)).toBe(401)
+  await expect(open(ticket, other)).rejects.toMatchObject({ code: 'unauthorized' })
+  const guests = await Promise.allSettled(Array.from({ length: 10 }, () => open(ticket)))
+  const [guest] = guests.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  expect(guests.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  expect(guest).toEqual({
+    tenant: { organisationId: org.id, environment: 'test' },
+    actor: { kind: 'guest', guestId: expect.stringMatching(/^vat_[0-9a-z]{26}$/) },
+  })
+
+  const late = await aTicket()
+  stage.pass(60_000)
+  for (const bad of [late, '', 'vat_', ['a'], 7])
+    await expect(open(bad)).rejects.toMatchObject({ code: 'unauthorized' })
+  const refused = await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, { kind: 'ticket', expiresIn: 60 })
+  expect([refused.status, JSON.stringify(refused.body.errors)]).toEqual([422, expect.stringContaining('/expiresIn')])
+})
+
+test('a stream knows when the token that opened it ends; a key and a ticket have no such end', async () => {
+  const { vaultId, made, token } = await aReadableVault()
+  const { deps } = stage.world.server
+  const asked = { params: { id: vaultId }, query: {}, headers: { authorization: `Bearer ${token}` } }
+  const guest = await streamGuest(deps, asked)
+  if (guest === undefined) throw new Error('no guest')
+  expect(await accessEndsAt({ ...deps, ...guest })).toEqual(new Date(String(made.expiresAt)))
+  const ticket = await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, { kind: 'ticket' })
+  const opened = await streamGuest(deps, { ...asked, query: { ticket: ticket.body.token } })
+  if (opened === undefined) throw new Error('no guest')
+  expect(await accessEndsAt({ ...deps, ...opened })).toBeNull()
+  expect(await accessEndsAt({ ...deps, ...guest, actor: { kind: 'system' } })).toBeNull()
+  expect(await streamGuest(deps, { ...asked, headers: { authorization: `Bearer ${org.testKey}` } })).toBeUndefined()
+})
+
+test('tokens that have expired are forgotten, others are not', async () => {
+  const { paths, token } = await aReadableVault()
+  stage.pass(hourMs - 1)
+  await sweepVaultTokens.run(systemCtx(stage.world.server.deps))
+  expect(await statusOf(token, paths['vaults.get'])).toBe(200)
+  stage.pass(2)
+  await sweepVaultTokens.run(systemCtx(stage.world.server.deps))
+  const { count } = await stage.world.database.db.one(
+    CountRow,
+    sql`select count(*) as count from vault_tokens where expires_at < ${stage.now()}`,
+  )
+  expect(count).toBe(0n)
+})
