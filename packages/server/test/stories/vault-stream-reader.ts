@@ -31,6 +31,7 @@ export interface Reader {
   until(count: number): Promise<readonly Told[]>
   /** Resolves when an event of that type has come. */
   untilType(type: string): Promise<readonly Told[]>
+  /** Resolves when a comment has come. */
   untilComment(): Promise<void>
   /** Resolves when what the stream begins with has come. */
   untilOpening(): Promise<void>
@@ -99,8 +100,7 @@ class StreamReader implements Reader {
   }
 
   untilComment(): Promise<void> {
-    const before = this.comments
-    return this.#waitFor(() => this.comments > before, 'a comment')
+    return this.#waitFor(() => this.comments > 0, 'a comment')
   }
 
   untilOpening(): Promise<void> {

@@ -167,6 +167,17 @@ test('one organisation, and all together, have no more streams than a process ho
   expect([streams.count, refusal(1)]).toEqual([0, 'none'])
 })
 
+test('a stream whose vault is gone before its history is told ends', async () => {
+  const streams = new VaultStreams({ ...deps(), revokedKeys: async () => [] })
+  const gone = Promise.withResolvers<void>()
+  const opening = { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', lapsesAt } as const, after: 0 }
+  const line = new HeldLine(gone.resolve)
+  streams.answer(opening, 5, Buffer.from('hello')).open(line)
+  await gone.promise
+  expect([line.how, line.written]).toEqual(['end', ['hello']])
+  await streams.stop()
+})
+
 test('keys that cannot be looked at end no stream, and the next beat looks again', async () => {
   const asked: (readonly ApiKeyId[])[] = []
   const answers = [Promise.reject(new Error('no database')), Promise.resolve(['key_2'] as const)]
