@@ -10,4 +10,5 @@ export const featureEdges = {
   sessions: ['payments', 'plans', 'vaults'],
   vaults: ['plans'],
   registry: [],
+  webhooks: ['plans'],
 }

@@ -41,6 +41,7 @@ function config(): Config {
     settleMicroUsdMin: 1_000n,
     settleGasPerDayMax: 1_000_000_000_000_000n,
     challengesPerCallerMax: 1_000_000,
+    webhooksAllowPrivate: true,
     files: { directory: process.env.BENCH_FILES_DIR ?? `${setting('BENCH_KEY_FILE')}-files` },
   }
 }

@@ -23,15 +23,15 @@ if (leftover !== undefined) end(1, `The story was true, but stopping failed: ${l
 end(0, 'All of it was true.')
 
 async function tell(): Promise<void> {
-  print('Purser, from a request without money to money on a chain:')
+  print('Purser, from a request without money to a proof of what it bought:')
   const step = createNarrator(print, signal)
   const dev = await step('A fresh Purser starts, with its own database and chains', startFresh)
-  const provider = await step('A provider sells a route with the Purser middleware for Express', async () => {
+  const provider = await step('A provider sells routes with the Purser middleware for Express', async () => {
     const value = await startProvider(dev)
     stops.add(value.stop)
-    return { value, says: `GET ${value.url}` }
+    return { value, says: `GET ${value.forecastUrl}; POST ${value.researchUrl}/open, /fill, /seal` }
   })
-  await tellStory(dev, provider, step)
+  await tellStory({ dev, provider, stopAll: () => stops.run() }, step)
 }
 
 async function startFresh() {

@@ -31,6 +31,7 @@ export function devConfig(settings: DevSettings): Config {
       DASHBOARD_URL: baseUrl,
       EIP6492_FACTORIES: walletFactoryAddress,
       SPONSOR_TEMPO_FEES: 'true',
+      WEBHOOKS_ALLOW_PRIVATE: 'true',
       LOG_LEVEL: settings.logLevel ?? 'warn',
       ...Object.fromEntries(rpcVariables),
     },

@@ -40,7 +40,7 @@ export type VerifiedPayment = Omit<Verification, 'valid' | 'settlementToken'>
 
 export type SettleRequest = Body<operations['payments.settle']>
 
-/** What became of a payment's money so far. `settling`: not known yet; with the hash once it was broadcast. */
+/** What became of a payment's money so far. `settling`: not known for good yet; with the hash once a block shows the money moving. */
 export type Settlement =
   | ({ readonly status: 'settled' } & Answer<operations['payments.settle']>)
   | Json<operations['payments.settle']['responses'][202]>

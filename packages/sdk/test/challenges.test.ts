@@ -56,6 +56,18 @@ test('the next batch is fetched while half of the last is there, one at a time',
   expect(batches).toEqual([10, 10])
 })
 
+test('a caller who varies the query makes the provider keep ten thousand challenges and no more', async () => {
+  const { purser, batches } = aPurser()
+  const take = challengesAhead(purser, 100)
+  const visit = (route: number) => take({ ...asked, resource: `${asked.resource}?q=${route}` })
+  for (let route = 0; route < 100; route += 1) await visit(route)
+  await visit(0)
+  expect(batches).toHaveLength(100)
+  await visit(100)
+  await visit(0)
+  expect(batches).toHaveLength(102)
+})
+
 test('a provider whose clock is far off still sells: a challenge that came this instant is not thrown away', async () => {
   const { purser, batches } = aPurser(-hour)
   const take = challengesAhead(purser, 5)

@@ -1,6 +1,7 @@
 import type { Config } from './config.ts'
 import { buildDeps, type Overrides } from './deps.ts'
 import { createSettlementLanes, settlementHandler } from './features/payments/index.ts'
+import { WebhookWorker } from './features/webhooks/index.ts'
 import { jobs, recurring } from './jobs.ts'
 import { openApi, operations } from './operations.ts'
 import type { Deps } from './platform/ctx.ts'
@@ -51,9 +52,13 @@ function startWork(deps: Deps, built: Built): () => Promise<void> {
   built.lanes.start([settlementHandler(deps)])
   const settlementLanes = createSettlementLanes(deps, built.lanes)
   built.onSettlementWanted(() => settlementLanes.nudge())
+  const webhooks = new WebhookWorker(deps)
+  built.onDeliveriesWaiting(() => webhooks.wake())
   const runner = startRunner(deps, jobs, recurring)
   return async () => {
     await Promise.all([settlementLanes.stop(), runner.stop()])
+    // Last, since those may still have written events; what it leaves is another process's.
+    await webhooks.stop()
     await built.lanes.stop()
   }
 }

@@ -40,6 +40,8 @@ export interface Config {
   readonly sponsorTempoFees: boolean
   /** Whether anvil is behind the RPC addresses: only the banner of `npm start` differs. */
   readonly challengesPerCallerMax: number
+  /** Whether URLs that customers give may be plain HTTP and lead into the deployment's own networks: for development alone. */
+  readonly webhooksAllowPrivate: boolean
   /** Where the bytes of files are: a directory that every process of the deployment shares, or an S3-compatible storage. */
   readonly files: { readonly directory: string } | { readonly s3: S3Settings }
   /** How long vaults of a plan live by default and at most, where that is not what the plan says; -1 for without end. */
@@ -113,6 +115,7 @@ export function readConfig(
     settleGasPerDayMax: BigInt(read.integer('SETTLE_GAS_PER_DAY_MAX', 1_000_000_000, 0, Number.MAX_SAFE_INTEGER)),
     sponsorTempoFees: read.oneOf('SPONSOR_TEMPO_FEES', ['true', 'false'], 'false') === 'true',
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
+    webhooksAllowPrivate: read.oneOf('WEBHOOKS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
     files: readFiles(env, read),
     vaultTtls: readVaultTtls(env, faults),
   }

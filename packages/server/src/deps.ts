@@ -14,11 +14,13 @@ import {
 import { publicRoutes } from './features/registry/index.ts'
 import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
 import { byoWalletRecount, createWalletDirectory } from './features/wallets/index.ts'
+import { webhookRecount } from './features/webhooks/index.ts'
 import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
 import { openDb } from './platform/db/db.ts'
 import { migrate } from './platform/db/migrate.ts'
+import { createGuardedFetch } from './platform/guarded-fetch.ts'
 import { createLimiter } from './platform/http/limits.ts'
 import { createLog, type Log } from './platform/log.ts'
 import { createMetrics } from './platform/metrics.ts'
@@ -64,6 +66,9 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const keys = createKeyDirectory({ db, clock })
     const files = await openFiles(config.files, { clock, random })
     let settlementWanted = (): void => undefined
+    let deliveriesWaiting = (): void => undefined
+    const customerReach = config.webhooksAllowPrivate ? 'public-and-private' : 'public'
+    const guardedFetch = createGuardedFetch({ reach: customerReach })
     const floor = {
       db,
       clock,
@@ -80,7 +85,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const vaultStreams = new VaultStreams({ db, clock, log, metrics, revokedKeys: keys.revokedKeys })
     const deps: Deps = {
       ...floor,
-      recounts: [paymentRecount, byoWalletRecount, ...vaultRecounts],
+      recounts: [paymentRecount, byoWalletRecount, webhookRecount, ...vaultRecounts],
       receivingWallets: createWalletDirectory({ db }),
       paymentLogExists,
       publicRoutes,
@@ -91,6 +96,10 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       receiptForSeal: sealReceipt,
       ...(config.vaultTtls !== undefined && { vaultTtls: config.vaultTtls }),
       vaultNews: (vaultId) => vaultStreams.wake(vaultId),
+      customerReach,
+      guardedFetch,
+      eventsCommitted: () => deliveriesWaiting(),
+      deliveriesWaiting: () => deliveriesWaiting(),
       blobs: files.blobs,
       fileLinks: custody.fileLinks,
       mppSecrets: custody.mppSecrets,
@@ -117,10 +126,14 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       onSettlementWanted(wake: () => void) {
         settlementWanted = wake
       },
+      onDeliveriesWaiting(wake: () => void) {
+        deliveriesWaiting = wake
+      },
       async close() {
         await vaultStreams.stop()
         await keys.stop()
         await outbound.close()
+        await guardedFetch.close()
         files.close()
         await db.close()
       },

@@ -1,6 +1,7 @@
 import { followTransactions, paymentRecurring } from './features/payments/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
+import { sweepEvents } from './features/webhooks/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
 import type { Job, Recurring } from './platform/job.ts'
 
@@ -25,4 +26,5 @@ export const recurring: readonly Recurring[] = [
   followVaults,
   sweepFiles,
   sweepVaultTokens,
+  sweepEvents,
 ]

@@ -12,6 +12,7 @@ import {
   vaultTokenOperations,
 } from './features/vaults/index.ts'
 import { walletOperations } from './features/wallets/index.ts'
+import { eventOperations, webhookOperations } from './features/webhooks/index.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
 
@@ -30,6 +31,8 @@ export const operations: readonly Operation[] = [
   ...vaultFileOperations,
   ...vaultTokenOperations,
   ...vaultStreamOperations,
+  ...webhookOperations,
+  ...eventOperations,
 ]
 
 /** The OpenAPI 3.1 document; `openapi.json` is its committed copy. */

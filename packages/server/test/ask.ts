@@ -1,6 +1,7 @@
 import { operations } from '../src/operations.ts'
 import type { Operation } from '../src/platform/operation.ts'
 import type { WireAnswer } from './declared.ts'
+import { formType } from './files/uploads.ts'
 import type { Sample } from './samples.ts'
 
 export interface Asked extends Pick<Sample, 'params'> {
@@ -24,10 +25,17 @@ export function ask(
   base: string,
   operation: Operation,
   key: string,
-  { params, body, ...changes }: Omit<Asked, 'body'> & Sample,
+  { headers, query, ...sample }: Omit<Asked, 'body'> & Sample,
 ): Promise<WireAnswer> {
+  const sent = asSent(operation, key, sample)
+  return askRaw(base, operation, { ...sent, ...(headers && { headers }), ...(query && { query }) })
+}
+
+/** A sample as it goes over the wire. */
+export function asSent(operation: Operation, key: string, { params = {}, body, form }: Sample): Asked {
+  if (form !== undefined) return { headers: { ...asKey(key), 'content-type': formType }, params, body: form }
   const text = body === undefined || operation.method === 'GET' ? undefined : JSON.stringify(body)
-  return askRaw(base, operation, { headers: asKey(key), params: params ?? {}, body: text, ...changes })
+  return { headers: asKey(key), params, body: text }
 }
 
 export function asKey(key: string): Record<string, string> {

@@ -26,7 +26,9 @@ export function whyNotDeclared(operation: Pick<Operation, 'method' | 'path'>, an
   const content = memberOf(response, 'content')
   if (content === undefined) return text === '' ? undefined : `${status} must have no body`
   const type = (headers.get('content-type') ?? '').split(';')[0] ?? ''
-  if (memberOf(content, type) === undefined) return `${status} is not declared as ${type}`
+  if (memberOf(content, type) === undefined && memberOf(content, '*/*') === undefined)
+    return `${status} is not declared as ${type}`
+  if (!type.endsWith('json')) return undefined
   const validate = validatorOf([
     'paths',
     operation.path,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../src/operations.ts'
 import type { Operation } from '../src/platform/operation.ts'
-import { type Asked, asKey, askRaw, operationOf, problemOf } from './ask.ts'
+import { type Asked, asKey, askRaw, asSent, operationOf, problemOf } from './ask.ts'
 import { bodySchemaOf, type WireAnswer, whyNotDeclared } from './declared.ts'
 import { hostileBodies } from './hostile-json.ts'
 import { addressNumber, makeResources, type Resources, resource, type Sample, samplesOf } from './samples.ts'
@@ -36,9 +36,7 @@ function sampleOf(operation: Operation): Sample {
 }
 
 function sendSample(operation: Operation, key: string, changes: Asked = {}): Promise<WireAnswer> {
-  const { params, body } = sampleOf(operation)
-  const text = body === undefined || operation.method === 'GET' ? undefined : JSON.stringify(body)
-  return askRaw(world.base, operation, { headers: asKey(key), params: params ?? {}, body: text, ...changes })
+  return askRaw(world.base, operation, { ...asSent(operation, key, sampleOf(operation)), ...changes })
 }
 
 test('every operation has a sample here, and every sample an operation', () => {

@@ -36,6 +36,7 @@ async function makeLive({ byw, pay, key, reg, vlt, closing, sealed, sess }: Reso
   expect(await db.run(sql`update registry_routes set environment = 'live' where id = ${reg}`)).toBe(1)
   const vaults = [vlt, closing, sealed]
   expect(await db.run(sql`update vaults set environment = 'live' where id = any(${vaults}::text[])`)).toBe(3)
+  expect(await db.run(sql`update vault_files set environment = 'live' where vault_id = ${vlt}`)).toBe(1)
   expect(await db.run(sql`update vault_documents set environment = 'live' where vault_id = ${vlt}`)).toBe(1)
   expect(await db.run(sql`update api_keys set environment = 'live' where id = ${key}`)).toBe(1)
   expect(await db.run(sql`update audit_log set environment = 'live' where target in (${byw}, ${key})`)).toBe(2)

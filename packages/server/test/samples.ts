@@ -1,3 +1,4 @@
+import { formOf, upload } from './files/uploads.ts'
 import type { Org, World } from './world.ts'
 
 /** What a tenant has one of each of, for requests to name. */
@@ -13,9 +14,10 @@ export interface Resources {
   /** A session of another payment, and its token. */
   readonly sess: string
   readonly sessionToken: string
-  /** A vault that takes writes, and a document in it. */
+  /** A vault that takes writes, and a document and a file in it. */
   readonly vlt: string
   readonly doc: string
+  readonly fil: string
   /** Vaults to be persisted and sealed, and one that is sealed. */
   readonly closing: string
   readonly sealed: string
@@ -25,6 +27,8 @@ export interface Resources {
 export interface Sample {
   readonly params?: Readonly<Record<string, string>>
   readonly body?: unknown
+  /** In place of a body, for an operation that takes a form. */
+  readonly form?: Uint8Array<ArrayBuffer>
 }
 
 export const resource = 'https://api.example.com/weather'
@@ -71,12 +75,19 @@ async function makeSession(
   return { sess: String(sessionId), sessionToken: String(sessionToken) }
 }
 
-async function makeVaults(world: World, key: string): Promise<Pick<Resources, 'vlt' | 'doc' | 'closing' | 'sealed'>> {
+type InVaults = 'vlt' | 'doc' | 'fil' | 'closing' | 'sealed'
+
+async function makeVaults(world: World, key: string): Promise<Pick<Resources, InVaults>> {
   const make = async () => String((await world.call(key, 'POST', '/vaults', { description: 'Report' })).body.id)
   const [vlt, closing, sealed] = [await make(), await make(), await make()]
   const added = await world.call(key, 'POST', `/vaults/${vlt}/documents`, { name: 'Findings', data: { secret: vlt } })
+  const file = await upload(world.base, { key, vaultId: vlt, body: aForm() })
   await world.call(key, 'POST', `/vaults/${sealed}/seal`, { summary: 'Done' })
-  return { vlt, doc: String(added.body.id), closing, sealed }
+  return { vlt, doc: String(added.body.id), fil: String(file.body.id), closing, sealed }
+}
+
+function aForm(): Uint8Array<ArrayBuffer> {
+  return formOf({ filename: 'findings.csv', type: 'text/csv', content: 'a;b\n1;2\n' })
 }
 
 /** One good request for every operation, by its id, naming these resources. What must be new is new in each. */
@@ -160,6 +171,10 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'vaults.delete': () => ({ params: { id: ids.vlt } }),
     'vaults.documents.add': () => ({ params: { id: ids.vlt }, body: { name: 'Findings', data: { found: [1, null] } } }),
     'vaults.documents.get': () => ({ params: { id: ids.vlt, docId: ids.doc } }),
+    'vaults.files.add': () => ({ params: { id: ids.vlt }, form: aForm() }),
+    'vaults.files.get': () => ({ params: { id: ids.vlt, fileId: ids.fil } }),
+    'vaults.files.delete': () => ({ params: { id: ids.vlt, fileId: ids.fil } }),
+    'vaults.tokens.create': () => ({ params: { id: ids.vlt }, body: { kind: 'token', expiresIn: 600 } }),
     'vaults.emit': () => ({ params: { id: ids.vlt }, body: { event: 'progress', payload: { percent: 40 } } }),
     'vaults.extend': () => ({ params: { id: ids.vlt }, body: { ttl: '3h' } }),
     'vaults.persist': () => ({ params: { id: ids.closing } }),

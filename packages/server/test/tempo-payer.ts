@@ -32,6 +32,7 @@ export interface Changes {
   readonly validSeconds?: number
   readonly validAfterSeconds?: number
   readonly nonceKey?: bigint
+  readonly nonce?: number
   readonly gas?: bigint
   readonly maxFeePerGas?: bigint
   readonly feeToken?: Address
@@ -114,7 +115,7 @@ async function signFor(account: PrivateKeyAccount, challenge: MppChallenge, chan
     chainId: changes.chainId ?? asked.chainId,
     calls: Array.from({ length: changes.calls ?? 1 }, () => call),
     nonceKey: changes.nonceKey ?? expiringNonce,
-    nonce: 0,
+    nonce: changes.nonce ?? 0,
     validBefore: now + (changes.validSeconds ?? 25),
     ...(changes.validAfterSeconds === undefined ? {} : { validAfter: now + changes.validAfterSeconds }),
     gas: changes.gas ?? 700_000n,

@@ -132,6 +132,7 @@ function testConfig(
     settleGasPerDayMax: 10n ** 15n,
     sponsorTempoFees: false,
     challengesPerCallerMax: 20,
+    webhooksAllowPrivate: true,
     files: { directory: options.filesDirectory },
     ...options.config,
   }

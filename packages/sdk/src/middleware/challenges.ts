@@ -6,6 +6,8 @@ import type { ChallengeAsked } from './contract.ts'
 const remainingMsMin = 60_000
 const routesMax = 1_000
 const batchMax = 100
+/** In all stocks together, about 30 MB: whoever varies the query makes the provider fetch a batch for each. */
+const challengesMax = 10_000
 
 export type TakeChallenge = (request: ChallengeAsked) => Promise<Challenge>
 
@@ -28,7 +30,7 @@ export function challengesAhead(purser: Purser, count: number, now: () => number
 
   return async ({ ip: _, ...request }) => {
     if (request.digest !== undefined) return purser.payments.challenge(request)
-    const stock = stockOf(stocks, JSON.stringify(request))
+    const stock = stockOf(stocks, JSON.stringify(request), Math.min(routesMax, challengesMax / batch))
     const load = () => {
       stock.loading ??= purser.payments
         .challenges({ ...request, count: batch })
@@ -61,13 +63,13 @@ function takeFresh({ items }: Stock, now: number): Challenge | undefined {
 }
 
 /** Newest routes stay: a caller who varies the query must not fill the memory. */
-function stockOf(stocks: Map<string, Stock>, key: string): Stock {
+function stockOf(stocks: Map<string, Stock>, key: string, most: number): Stock {
   const known = stocks.get(key)
   if (known !== undefined) return known
   const made: Stock = { items: [], loading: undefined }
   stocks.set(key, made)
   for (const oldest of stocks.keys()) {
-    if (stocks.size <= routesMax) break
+    if (stocks.size <= most) break
     stocks.delete(oldest)
   }
   return made

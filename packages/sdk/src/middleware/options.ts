@@ -23,9 +23,8 @@ export interface RouteDefaults {
   readonly description?: string | undefined
   readonly mimeType?: string | undefined
   /**
-   * What to do when the payment was broadcast and its outcome is not known in time. `release` (default) gives the
-   * answer out; `hold` waits up to `holdMsMax` and then answers 503. A payment that was not even broadcast is always
-   * held.
+   * What to do when a block shows the money moving and the outcome is not known for good in time, since blocks may still be undone. `release`
+   * (default) gives the answer out; `hold` waits up to `holdMsMax` and then answers 503. A payment that no block shows yet is always held.
    */
   readonly onPending?: 'release' | 'hold' | undefined
   /** 60 s when left out. */

@@ -24,23 +24,23 @@ interface Purchase {
   readonly route: Route
   readonly credential: Credential
   readonly payment: VerifiedPayment
-  readonly settlementToken: string | null
+  readonly settlementToken: string
   /** The answer for a payment that is known not to have been settled. */
   readonly unsettled: (reason: string) => Promise<OwnAnswer>
   readonly keep: ((answer: OwnAnswer) => void) | undefined
 }
 
 /**
- * Settles a payment whose handler succeeded. The goods leave when the money moved, or was broadcast and `onPending` is
+ * Settles a payment whose handler succeeded. The goods leave when the money moved, or is in a block and `onPending` is
  * `release`. They stay when settling failed, and also when nobody knows: the payer must not get them for nothing, and
  * is not told that nothing was charged.
  */
 export async function conclude(purchase: Purchase): Promise<Conclusion> {
   const { till, route, payment, settlementToken } = purchase
-  if (!payment.settlementPending || settlementToken === null) return release(purchase, { ...payment, pending: false })
+  if (!payment.settlementPending) return release(purchase, { ...payment, pending: false })
   const settleAgain = () => till.purser.payments.settle({ paymentId: payment.paymentId, settlementToken })
   try {
-    const settlement = await askUntilKnown(settleAgain, { ...route, onPending: onPendingOf(purchase) })
+    const settlement = await askUntilKnown(settleAgain, route)
     const { txHash } = settlement
     if (settlement.status === 'settling') return release(purchase, { txHash, settledAt: null, pending: true })
     const { settledAt, receipt: signed } = settlement
@@ -52,15 +52,7 @@ export async function conclude(purchase: Purchase): Promise<Conclusion> {
   }
 }
 
-/**
- * A transaction that the payer signed himself, on Tempo, may never come into a block by his own doing: another with its nonce, or one that no
- * nonce has led up to. What Purser sends is not the payer's to stop, so that only there a broadcast is worth the goods.
- */
-function onPendingOf({ credential, payment, route }: Purchase): Route['onPending'] {
-  return isPayersOwn(credential, payment) ? 'hold' : route.onPending
-}
-
-async function askUntilKnown(settle: () => Promise<Settlement>, route: Pick<Route, 'onPending' | 'holdMsMax'>): Promise<Settlement> {
+async function askUntilKnown(settle: () => Promise<Settlement>, route: Route): Promise<Settlement> {
   const deadline = Date.now() + route.holdMsMax
   while (true) {
     const settlement = await settle()

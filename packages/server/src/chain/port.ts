@@ -241,7 +241,13 @@ export interface TempoCall {
 }
 
 /** Why the latest block would not take a transaction: the token said no, the sender holds too little, or the transaction cannot run. */
-export type TempoRefusal = 'insufficient-balance' | 'insufficient-fee' | 'out-of-gas' | 'expired' | 'reverted'
+export type TempoRefusal =
+  | 'insufficient-balance'
+  | 'insufficient-fee'
+  | 'out-of-gas'
+  | 'expired'
+  | 'nonce-too-high'
+  | 'reverted'
 export type TempoTrial = { readonly ok: true } | { readonly ok: false; readonly reason: TempoRefusal }
 
 /**

@@ -3,6 +3,7 @@ import { fail } from './errors.ts'
 import type { TempoRefusal, TempoSendAnswer, TempoTransaction, TempoTrial } from './port.ts'
 import { readHex } from './read.ts'
 import type { Rpc, RpcAnswer } from './rpc.ts'
+import { leavesGap } from './tempo-nonce.ts'
 
 /** What nodes say of a transaction that they will not run. What is not in the list says nothing about the transaction. */
 const refusalWords: readonly (readonly [RegExp, TempoRefusal])[] = [
@@ -20,12 +21,14 @@ const insufficientBalance = '0x832f98b5'
 const sponsorSignatureGas = 15_000n
 
 /**
- * Runs the transaction's only call in the latest block, as its sender and with its own limits; where a sponsor pays, without a fee.
+ * Runs the transaction's only call in the latest block, as its sender and with its own limits; where a sponsor pays, without a fee. Nodes run it
+ * whatever its nonce is, so that is looked at before.
  * Throws `chain-unavailable` for whatever a node says that is not about the transaction.
  */
 export async function tryTempo(rpc: Rpc, transaction: TempoTransaction): Promise<TempoTrial> {
   if (transaction.feePaidBy === 'sponsor' && transaction.gasLimit <= sponsorSignatureGas)
     return { ok: false, reason: 'out-of-gas' }
+  if (await leavesGap(rpc, transaction)) return { ok: false, reason: 'nonce-too-high' }
   const answer = await rpc.call('eth_call', [requestOf(transaction), 'latest'])
   if (answer.ok) {
     readHex(answer.result, 'call result')

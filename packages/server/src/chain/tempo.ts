@@ -10,7 +10,7 @@ import {
   sameAddress,
   uint256ToBytes,
 } from '@purser/protocol'
-import { Transaction } from 'viem/tempo'
+import type { Transaction } from 'viem/tempo'
 import type { TempoCall, TempoDecoded, TempoTransaction, TempoTransactions } from './port.ts'
 import type { Signatures } from './recover.ts'
 
@@ -18,15 +18,20 @@ import type { Signatures } from './recover.ts'
 const rawBytesMax = 8_192
 
 type Fields = Transaction.TransactionSerializableTempo
+type Codec = typeof Transaction
+
+/** Loaded when the first transaction comes: it is 1,300 modules and 80 MB, and most deployments see none. */
+const loadCodec = async (): Promise<Codec> => (await import('viem/tempo')).Transaction
 
 /** Reads transactions of Tempo's type 0x76, and of 0x78, in which they are handed to a sponsor (Tempo Transaction specification). */
 export function createTempoTransactions(signatures: Pick<Signatures, 'recover' | 'keccak'>): TempoTransactions {
   return {
     async decode(raw) {
-      const fields = readFields(raw)
+      const codec = await loadCodec()
+      const fields = readFields(codec, raw)
       if (typeof fields === 'string') return { ok: false, fault: fields }
       try {
-        return await decodeFields(fields, signatures)
+        return await decodeFields(codec, fields, signatures)
       } catch {
         return { ok: false, fault: 'the transaction cannot be read' }
       }
@@ -40,7 +45,8 @@ export async function withFeePayer(
   feeToken: Address,
   sponsor: { readonly address: Address; readonly sign: (digest: Uint8Array) => Promise<Hex> },
 ): Promise<Hex> {
-  const fields = readFields(transaction.raw)
+  const codec = await loadCodec()
+  const fields = readFields(codec, transaction.raw)
   if (typeof fields === 'string' || transaction.feePaidBy !== 'sponsor')
     throw new Error('the transaction waits for no sponsor')
   const refuse = () => Promise.reject(new Error('a sponsor signs for fees alone'))
@@ -54,14 +60,14 @@ export async function withFeePayer(
     signTransaction: refuse,
     signTypedData: refuse,
   } as const
-  return Transaction.serialize({ ...fields, from: transaction.sender, feeToken, feePayer })
+  return codec.serialize({ ...fields, from: transaction.sender, feeToken, feePayer })
 }
 
-function readFields(raw: Hex): Fields | string {
+function readFields(codec: Codec, raw: Hex): Fields | string {
   if (raw.length > 2 + rawBytesMax * 2) return `the transaction is longer than ${rawBytesMax} bytes`
   if (!isHex(raw) || !isTempoRaw(raw)) return 'the transaction is not of type 0x76'
   try {
-    return Transaction.deserialize(raw)
+    return codec.deserialize(raw)
   } catch {
     return 'the transaction cannot be read'
   }
@@ -71,16 +77,20 @@ function isTempoRaw(raw: Hex): raw is `0x76${string}` | `0x78${string}` {
   return raw.startsWith('0x76') || raw.startsWith('0x78')
 }
 
-async function decodeFields(fields: Fields, signatures: Pick<Signatures, 'recover' | 'keccak'>): Promise<TempoDecoded> {
+async function decodeFields(
+  codec: Codec,
+  fields: Fields,
+  signatures: Pick<Signatures, 'recover' | 'keccak'>,
+): Promise<TempoDecoded> {
   const fault = whyNotRead(fields)
   if (fault !== undefined) return { ok: false, fault }
-  const sender = await senderOf(fields, signatures)
+  const sender = await senderOf(codec, fields, signatures)
   if (sender === undefined) return { ok: false, fault: 'the signature is not one of an ordinary account' }
   // A hand-over names its sender in plain text, which anybody could have written.
   if (fields.from !== undefined && !sameAddress(fields.from, sender))
     return { ok: false, fault: 'the signature is not the sender’s' }
   const isFinal = fields.feePayerSignature === undefined
-  const raw = readHex(await Transaction.serialize({ ...fields, from: sender }))
+  const raw = readHex(await codec.serialize({ ...fields, from: sender }))
   const hash = isFinal ? bytesToHex(signatures.keccak(hexToBytes(raw))) : undefined
   return { ok: true, transaction: { ...factsOf(fields), raw, hash, sender, feePaidBy: isFinal ? 'sender' : 'sponsor' } }
 }
@@ -101,6 +111,7 @@ function whyNotRead(fields: Fields): string | undefined {
 
 /** By the digest of these very fields, so that anything lost in reading makes another sender. A high s is refused: it is a second form of one signature. */
 async function senderOf(
+  codec: Codec,
   fields: Fields,
   signatures: Pick<Signatures, 'recover' | 'keccak'>,
 ): Promise<Address | undefined> {
@@ -110,7 +121,7 @@ async function senderOf(
     Uint8Array.from([...uint256ToBytes(BigInt(r)), ...uint256ToBytes(BigInt(s)), Number(yParity)]),
   )
   if (typeof parsed === 'string') return undefined
-  const payload = hexToBytes(await Transaction.serialize({ ...fields, signature: undefined }))
+  const payload = hexToBytes(await codec.serialize({ ...fields, signature: undefined }))
   return recoverAddress(signatures.recover, signatures.keccak, signatures.keccak(payload), parsed)
 }
 

@@ -52,7 +52,7 @@ test('processes that start for the first time together agree on one key file and
   const all = await Promise.all(Array.from({ length: 6 }, () => open({ createIfMissing: true })))
   expect(new Set(all.map(({ settler }) => settler.address)).size).toBe(1)
   expect(new Set(all.map(({ settlementTokens }) => settlementTokens.mint('pay_1'))).size).toBe(1)
-  expect(await storedKeys()).toHaveLength(5)
+  expect(await storedKeys()).toHaveLength(6)
   expect(readdirSync(directory)).toEqual(['key-encryption-key'])
 })
 
@@ -135,6 +135,7 @@ test('no key is in the database in the clear, and no object that custody gives o
       settler: { address: custody.settler.address },
       sealer: {},
       settlementTokens: {},
+      fileLinks: {},
       mppSecrets: {},
       seal: { kid: custody.seal.kid, publicKeys: custody.seal.publicKeys },
     }),

@@ -7,7 +7,7 @@ import {
   hexToBytes,
   sameAddress,
 } from '@purser/protocol'
-import { serializeTransaction } from 'viem'
+import { serializeTransaction } from 'viem/utils'
 import { type Signatures, withFeePayer } from '../chain/index.ts'
 import type { Signer } from '../chain/port.ts'
 

@@ -117,7 +117,7 @@ describe.each([
     expect(stored).toEqual({ size: whole.length, sha256: sha256(whole) })
     const opened = await blobs.open(key)
     expect(opened?.size).toBe(whole.length)
-    expect(sha256(await bytesOf(opened?.content ?? []))).toBe(sha256(whole))
+    expect(sha256(await bytesOf(opened?.content ?? chunksOf()))).toBe(sha256(whole))
     for (const [offset, length] of [
       [0, 2],
       [whole.length - 1, 1],
@@ -126,7 +126,7 @@ describe.each([
     ] as const) {
       const part = await blobs.open(key, { offset, length })
       expect(part?.size).toBe(whole.length)
-      expect((await bytesOf(part?.content ?? [])).equals(whole.subarray(offset, offset + length))).toBe(true)
+      expect((await bytesOf(part?.content ?? chunksOf())).equals(whole.subarray(offset, offset + length))).toBe(true)
     }
   })
 

@@ -10,16 +10,12 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
-import { Upload } from '@aws-sdk/lib-storage'
 import type { Random } from '../platform/random.ts'
 import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
 import { type BlobKey, type BlobStore, type ByteRange, isBlobKey, newBlobKey, type OpenedBlob } from './port.ts'
 import type { S3Settings } from './s3-on-demand.ts'
+import { type ObjectName, uploadObject } from './s3-upload.ts'
 
-/** Bytes of one part of an upload. S3 takes 10,000 parts, so a content may have 78 GiB. */
-const partBytes = 8 * 2 ** 20
-/** Parts under way at once: each is in memory until the storage has it. */
-const partsAtOnce = 2
 const listMax = 500
 const prefix = 'blobs/'
 
@@ -37,13 +33,9 @@ export function createS3Blobs(
   return {
     async put(content, { bytesMax, key = newBlobKey(random) }) {
       const received: Received = { size: 0, hash: createHash('sha256'), fault: undefined }
-      const Body = Readable.from(receive(content, received, bytesMax), { objectMode: false })
-      const upload = new Upload({ client, params: { ...at(key), Body }, partSize: partBytes, queueSize: partsAtOnce })
       try {
-        await upload.done()
+        await uploadObject(client, at(key), receive(content, received, bytesMax))
       } catch (cause) {
-        Body.destroy()
-        // Removing what had come may fail too; `discardPartial` finds it, and the first fault is the one to tell.
         throw received.fault ?? fail('file-storage-unavailable', {}, cause)
       }
       return { key, size: received.size, sha256: received.hash.digest('hex') }
@@ -83,31 +75,20 @@ interface Received {
   fault: unknown
 }
 
-/** A fault that is thrown in from outside, when the storage fails and nobody reads on, is not one of the content. */
 async function* receive(content: AsyncIterable<Uint8Array>, received: Received, bytesMax: number) {
-  const breakOff = (fault: unknown): never => {
+  try {
+    for await (const chunk of content) {
+      received.size += chunk.byteLength
+      // Said this way round, a limit that is no number lets nothing through.
+      if (!(received.size <= bytesMax)) throw new BlobTooLarge(bytesMax)
+      received.hash.update(chunk)
+      yield chunk
+    }
+  } catch (fault) {
     received.fault = fault
     throw fault
   }
-  const source = content[Symbol.asyncIterator]()
-  try {
-    for (
-      let next = await source.next().catch(breakOff);
-      next.done !== true;
-      next = await source.next().catch(breakOff)
-    ) {
-      received.size += next.value.byteLength
-      // Said this way round, a limit that is no number lets nothing through.
-      if (!(received.size <= bytesMax)) breakOff(new BlobTooLarge(bytesMax))
-      received.hash.update(next.value)
-      yield next.value
-    }
-  } finally {
-    await source.return?.()
-  }
 }
-
-type ObjectName = { readonly Bucket: string; readonly Key: string }
 
 async function openObject(
   client: S3Client,

@@ -44,6 +44,8 @@ export interface Deps extends Ports {
   readonly upgradeUrl: string
   /** The environments that this deployment serves. */
   readonly environments: readonly Environment[]
+  /** Told after each commit that wrote events, in the process that wrote them; the outbox is the truth. Must not throw. */
+  readonly eventsCommitted?: () => void
 }
 
 /** One call: the process's ports and who is calling. Jobs get the same record. */

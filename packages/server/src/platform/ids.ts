@@ -14,6 +14,7 @@ export const idPrefixes = [
   'key',
   'wh',
   'del',
+  'att',
   'evt',
   'org',
   'acc',

@@ -1,6 +1,17 @@
 import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Answer, aPayer, aWorld, codeOf, countByStatus, type Org, type Payer, type World } from '../world.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import {
+  type Answer,
+  aPayer,
+  aWorld,
+  codeOf,
+  countByStatus,
+  type Org,
+  type Payer,
+  type V2Payload,
+  type World,
+} from '../world.ts'
 
 let chain: DevChain
 let world: World
@@ -134,4 +145,40 @@ test('a settlement that was not known yet is answered as it stands when its Idem
   const first = await settle(verified, headers)
   expect(first.status).toBe(202)
   await expect.poll(async () => (await settle(verified, headers)).status, { timeout: 10_000 }).toBe(200)
+})
+
+test('a repeat of a verification that was never answered is not told yes once the payment has failed', async () => {
+  const poor = await aPayer(chain, 10_000n)
+  const headers = { 'idempotency-key': 'verify-then-die' }
+  const [credential, other] = [await poor.credential(await challenge()), await poor.credential(await challenge())]
+  const verified = await verify(credential, '0.01', headers)
+  // As the row is left by a process that dies after recording and before answering.
+  await world.database.db.run(sql`
+    update idempotency_keys set state = 'running', status = null, headers = null, body = null where key = 'verify-then-die'`)
+  expect(await verify(credential, '0.01', headers)).toMatchObject({ status: 200, body: { settlementPending: true } })
+  expect((await settle(await verify(other))).status).toBe(200)
+  expect((await settle(verified)).status).toBe(409)
+  const again = await verify(credential, '0.01', headers)
+  expect([again.status, codeOf(again), again.body.reason]).toEqual([
+    402,
+    'payment-verification-failed',
+    'invalid_exact_evm_insufficient_balance',
+  ])
+})
+
+test('of two payments sent at once under one name one is taken, and the other is told that the name is', async () => {
+  const after = (payload: V2Payload): void => {
+    Object.assign(payload, {
+      extensions: { 'payment-identifier': { info: { required: false, id: `name_${'a'.repeat(20)}` } } },
+    })
+  }
+  const credentials = [
+    await payer.credential(await challenge(), { after }),
+    await payer.credential(await challenge(), { after }),
+  ]
+  const answers = await Promise.all(credentials.map((credential) => verify(credential)))
+  expect(answers.map((answer) => `${answer.status} ${codeOf(answer)}`).sort()).toEqual([
+    '200 ',
+    '409 payment-identifier-conflict',
+  ])
 })

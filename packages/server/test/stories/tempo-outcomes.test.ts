@@ -114,7 +114,7 @@ test.each(modes)(
       expect(answer.status).toBe(200)
       if (mode.kind !== 'lose-answer') {
         expect(answer.body).toMatchObject({ settlementPending: true, settledAt: null })
-        expect((await settle(answer)).status).toBe(202)
+        expect(await settle(answer)).toMatchObject({ status: 202, body: { status: 'settling', txHash: null } })
       }
     } finally {
       node.set('pass')

@@ -178,9 +178,20 @@ const faults: readonly (readonly [string, Changes, string])[] = [
   ['of an ordinary nonce that lasts too long', { validSeconds: 3_600, nonceKey: 0n }, 'valid for too long'],
   ['that is not valid yet', { validAfterSeconds: 20 }, 'not valid yet'],
   ['that wants a sponsor whom nobody offered', { sponsored: true }, 'does not offer to pay the fee'],
+  ['that leaves a gap in the nonces of its account', { nonceKey: 0n, nonce: 1_000 }, 'ahead of the account’s next one'],
+  ['that leaves a gap in the nonces of a key', { nonceKey: 7n, nonce: 1 }, 'ahead of the account’s next one'],
+  ['with an expiring nonce that is not zero', { nonce: 1 }, 'ahead of the account’s next one'],
   ['with too little gas', { gas: 20_000n }, 'the gas limit is too low'],
   ['that the payer cannot pay', { maxFeePerGas: 10n ** 16n }, 'the fee cannot be paid'],
 ]
+
+test.each([0n, 7n])('a payer’s nonces under key %s pay one after another', async (nonceKey) => {
+  const other = await aTempoPayer(chain)
+  for (const nonce of [0, 1]) {
+    const answer = await verify(await other.pull(await challenge(), { nonceKey, nonce }))
+    expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
+  }
+})
 
 function plainTransfer(to: Address, amount: bigint): Hex {
   return encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, amount] })

@@ -1,4 +1,4 @@
-import { type DevChain, fundToken, startChain, tokenBalance } from '@purser/devnet'
+import { type DevChain, fundToken, startChain, startFaultProxy, tokenBalance } from '@purser/devnet'
 import { decodeMppJson, type MppChallenge, parseTempoChargeRequest } from '@purser/protocol'
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -146,5 +146,30 @@ test('without sponsoring, or without money for it, no challenge promises a fee',
     const offer = offerOf(await other.call(org.testKey, 'POST', '/payments/challenge', asked))
     expect(promisesFee(offer)).not.toBe(true)
     await other.stop()
+  }
+})
+
+test('a node that fails is asked for the sponsor’s money once for many unpaid requests, and none of them is promised a fee', async () => {
+  const node = await startFaultProxy(chain.rpcUrl)
+  const now = new Date()
+  const other = await aWorld({
+    rpcUrls: { 'tempo-moderato': [node.url] },
+    config: { sponsorTempoFees: true, role: 'api' },
+    boot: { clock: { now: () => now } },
+  })
+  try {
+    const org = await other.organisation()
+    const wallet = await aTempoWallet(other, org)
+    const asked = { walletId: wallet.id, resource, price: '0.01' }
+    node.set('error500')
+    const before = node.requests
+    for (let request = 0; request < 5; request += 1) {
+      const offer = offerOf(await other.call(org.testKey, 'POST', '/payments/challenge', asked))
+      expect(promisesFee(offer)).not.toBe(true)
+    }
+    expect(node.requests - before).toBe(1)
+  } finally {
+    await other.stop()
+    await node.stop()
   }
 })

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { fail } from './errors.ts'
+import { refusedMpp } from './mpp/refused.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type PaymentRow } from './store.ts'
 import { refuseUnpaid } from './tempo/unpaid.ts'
@@ -12,7 +13,16 @@ export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.inp
   const row = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (row === undefined) throw fail('payment-not-found')
   refuseUnpaid(row)
+  refuseEnded(row)
   return answerOf(ctx, row)
+}
+
+/** A payment that has ended without money since is nobody's yes, and there is nothing left to settle that would say so. */
+function refuseEnded({ protocol, status, failureReason }: PaymentRow): void {
+  if (status !== 'settlement_failed' && status !== 'voided') return
+  const reason = failureReason ?? status
+  if (protocol === 'mpp') throw refusedMpp('verification-failed', `The payment has ended without money: ${reason}.`)
+  throw fail('payment-verification-failed', { reason })
 }
 
 /** What a payment's answer is made of; a new one and a stored one both have it. */

@@ -63,10 +63,13 @@ export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsy
     const handle = ctx.idempotency
     await ctx.db.tx((tx) => handle.commit(tx, payment.id))
   }
+  return present(ctx, payment, respondAsync ? 0 : ctx.settleWaitMs)
+}
+
+async function present(ctx: Ctx, payment: PaymentRow, waitMs: number): Promise<Reply> {
   if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
-  if (isEnded(payment.status)) return settlementReply(ctx, payment)
-  const outcome = await ctx.settlements.outcome(payment.id, respondAsync ? 0 : ctx.settleWaitMs)
-  return settlementReply(ctx, { ...payment, ...outcome })
+  if (isEnded(payment.status)) return settlementReply(ctx, { ...payment, inBlock: true })
+  return settlementReply(ctx, { ...payment, ...(await ctx.settlements.outcome(payment.id, waitMs)) })
 }
 
 /**
@@ -76,15 +79,18 @@ export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsy
 export async function settlementState(ctx: Ctx, paymentId: string): Promise<Reply> {
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (payment === undefined) throw failBody('payment-not-found')
-  if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
-  return settlementReply(ctx, payment)
+  return present(ctx, payment, 0)
 }
 
-async function settlementReply(ctx: Ctx, payment: PaymentRow): Promise<Reply> {
+/**
+ * While the outcome is open, a hash says that a block shows the money moving: what was only sent may still fail by the payer's doing, who can
+ * spend the money first or take the authorisation back. Callers give goods out on it.
+ */
+async function settlementReply(ctx: Ctx, payment: PaymentRow & Pick<Outcome, 'inBlock'>): Promise<Reply> {
   const { txHash, settledAt } = payment
   if (payment.status === 'settled')
     return new Reply(200, { txHash, settledAt, receipt: await signReceipt(ctx, payment) })
   if (payment.status === 'settlement_failed') throw fail('settlement-failed', { reason: payment.failureReason })
   if (payment.status === 'voided') throw fail('payment-voided', { reason: payment.failureReason })
-  return new Reply(202, { status: 'settling', txHash: payment.txHash })
+  return new Reply(202, { status: 'settling', txHash: payment.inBlock ? payment.txHash : null })
 }

@@ -1,5 +1,5 @@
 import { type Network, networkByName } from '@purser/protocol'
-import type { LaneHandler, Lanes } from '../../chain/port.ts'
+import type { LaneHandler, Lanes, Receipt } from '../../chain/port.ts'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { PaymentId } from '../../platform/ids.ts'
@@ -11,6 +11,7 @@ import { resolveLapsed, resolveUnresolved } from './settlement-resolve.ts'
 import {
   assignTransaction,
   countWaiting,
+  forgetHash,
   listInTransaction,
   lockWaiting,
   markHash,
@@ -135,6 +136,10 @@ export function settlementHandler(deps: Deps): LaneHandler {
     async onSent(tx, transaction) {
       await markHash(tx, transaction.id, transaction.hash)
     },
+    async onMined(tx, transaction, receipt) {
+      const { rest } = await sorted(tx, transaction.id, receipt)
+      if (rest.length > 0) await forgetHash(tx, rest)
+    },
     async onDisplaced(tx, transaction) {
       const payments = await listInTransaction(tx, transaction.id)
       await markUnresolved(
@@ -143,14 +148,23 @@ export function settlementHandler(deps: Deps): LaneHandler {
       )
     },
     async onFinal(tx, transaction, receipt) {
-      const payments = await listInTransaction(tx, transaction.id)
-      const isSettled = settledBy(receipt.status === 'success' ? receipt.logs : [])
-      const settled = payments.filter(isSettled)
-      const rest = payments.filter((payment) => !isSettled(payment)).map((payment): PaymentId => payment.id)
+      const { settled, rest } = await sorted(tx, transaction.id, receipt)
       await recordSettled(ctx, tx, settled, receipt.transactionHash)
       if (rest.length > 0) await markUnresolved(tx, rest)
     },
   }
+}
+
+/** The payments of a transaction whose money it moved, and the ids of the others. */
+async function sorted(
+  tx: Tx,
+  transactionId: string,
+  receipt: Receipt,
+): Promise<{ readonly settled: readonly SettlementRow[]; readonly rest: readonly PaymentId[] }> {
+  const payments = await listInTransaction(tx, transactionId)
+  const isSettled = settledBy(receipt.status === 'success' ? receipt.logs : [])
+  const rest = payments.filter((payment) => !isSettled(payment)).map((payment): PaymentId => payment.id)
+  return { settled: payments.filter(isSettled), rest }
 }
 
 /**

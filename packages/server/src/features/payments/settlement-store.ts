@@ -102,6 +102,11 @@ export async function markHash(db: Queryable, transactionId: string, txHash: str
   )
 }
 
+/** Forgets the hash of a transaction that is in a block and did not move these payments' money. */
+export async function forgetHash(tx: Tx, paymentIds: readonly PaymentId[]): Promise<void> {
+  await tx.run(sql`update payments set tx_hash = null where id = any(${paymentIds}::text[]) and status = 'settling'`)
+}
+
 /** Answers the ids that moved, so that the event is written once. */
 export async function markSettled(
   db: Queryable,
@@ -118,8 +123,11 @@ export async function markSettled(
   return new Set(rows.map((row) => row.id))
 }
 
+/** Their transaction is over without them, so its hash says nothing of them any more. */
 export async function markUnresolved(tx: Tx, paymentIds: readonly PaymentId[]): Promise<void> {
-  await tx.run(sql`update payments set unresolved = true where id = any(${paymentIds}::text[]) and status = 'settling'`)
+  await tx.run(
+    sql`update payments set unresolved = true, tx_hash = null where id = any(${paymentIds}::text[]) and status = 'settling'`,
+  )
 }
 
 /** Lets an unresolved payment be sent again: its authorisation is still good and unused. */
@@ -166,12 +174,18 @@ export const Outcome = z.object({
   txHash: z.string().nullable(),
   settledAt: z.date().nullable(),
   failureReason: z.string().nullable(),
+  /** The lane's transaction is in a block; false for a payer's own transaction, which no lane sends. */
+  inBlock: z.boolean(),
 })
 export type Outcome = z.output<typeof Outcome>
 
+/** Asks the lane's own table as well: only it knows whether what was sent is in a block. */
 export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): Promise<Outcome[]> {
   return db.many(
     Outcome,
-    sql`select id, status, tx_hash, settled_at, failure_reason from payments where id = any(${paymentIds}::text[])`,
+    sql`
+    select payments.id, payments.status, tx_hash, settled_at, failure_reason, coalesce(sent.status in ('mined', 'final'), false) as in_block
+    from payments left join chain_transactions sent on sent.id = chain_transaction_id
+    where payments.id = any(${paymentIds}::text[])`,
   )
 }

@@ -1,6 +1,7 @@
 import type { PaymentPayload } from '@purser/protocol'
 import type { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
+import { isProblem } from '../../platform/errors.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { answerOf } from './answer.ts'
 import { isStub, judgeCredential, refused } from './credential.ts'
@@ -38,7 +39,11 @@ export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z
   const judged = { ...signed, verdict: await withAccountAsItIs(ctx, wallet.network, signed.verdict) }
   const payment = { ...newPayment(ctx, request, wallet, judged), ...name }
   await refuseByChain(ctx, wallet.network, judged, payment)
-  await ctx.recordPayment({ ctx, payment })
+  await ctx.recordPayment({ ctx, payment }).catch(async (error: unknown) => {
+    // Of two payments that take one name at the same time, the second learns that the name was the matter.
+    if (isProblem(error, 'duplicate-payment')) await nameOf(ctx, signed.payload)
+    throw error
+  })
   return answerOf(ctx, payment)
 }
 

@@ -19,6 +19,7 @@ export type TempoFailure =
   | 'transaction_refused_insufficient-fee'
   | 'transaction_refused_out-of-gas'
   | 'transaction_refused_expired'
+  | 'transaction_refused_nonce-too-high'
   | 'transaction_refused_reverted'
   | 'transaction_refused_malformed'
 
@@ -71,6 +72,8 @@ const sentences: Readonly<Record<TempoFailure, string>> = {
   'transaction_refused_insufficient-fee': 'the fee cannot be paid',
   'transaction_refused_out-of-gas': 'the gas limit is too low',
   transaction_refused_expired: 'the chain does not take the transaction at this time; check validBefore',
+  'transaction_refused_nonce-too-high':
+    'the nonce is ahead of the account’s next one, so that no block can take the transaction',
   transaction_refused_reverted: 'the token would not make the transfer',
   transaction_refused_malformed: 'the chain cannot read the transaction',
 }

@@ -38,21 +38,30 @@ export function feeTokenOf(network: Network): TokenInfo | undefined {
   return isTempo(network) ? (tokenBySymbol(network, 'pathUSD') ?? network.tokens[0]) : undefined
 }
 
-const remembered = new WeakMap<Chain, { readonly enough: boolean; readonly until: number }>()
+const remembered = new WeakMap<Chain, { readonly enough: Promise<boolean>; readonly until: number }>()
 
-async function hasFunds(
+/** Asked once for all challenges of some seconds, also of a node that fails: unpaid requests must not each wait for it. */
+function hasFunds(
   ctx: Pick<Ctx, 'clock' | 'log'>,
   chain: Chain,
-  { sponsor, token }: { readonly sponsor: FeeSponsor; readonly token: TokenInfo },
+  asked: { readonly sponsor: FeeSponsor; readonly token: TokenInfo },
 ): Promise<boolean> {
   const now = ctx.clock.now().getTime()
   const known = remembered.get(chain)
   if (known !== undefined && known.until > now) return known.enough
+  const enough = askFunds(ctx, chain, asked)
+  remembered.set(chain, { enough, until: now + fundsMsMax })
+  return enough
+}
+
+async function askFunds(
+  ctx: Pick<Ctx, 'log'>,
+  chain: Chain,
+  { sponsor, token }: { readonly sponsor: FeeSponsor; readonly token: TokenInfo },
+): Promise<boolean> {
   try {
     const [held = 0n] = await chain.balances([{ token: token.address, account: sponsor.address }])
-    const enough = held >= fundsMin
-    remembered.set(chain, { enough, until: now + fundsMsMax })
-    return enough
+    return held >= fundsMin
   } catch (error) {
     ctx.log.warn(
       { err: error, network: chain.network.name },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { boundary, formOf, formType, hangingUpload, upload } from '../../../../test/files/uploads.ts'
+import { boundary, type FormPart, formOf, formType, hangingUpload, upload } from '../../../../test/files/uploads.ts'
 import { aVaultStage, countersOf, type VaultStage } from '../../../../test/stories/vaults-stage.ts'
 import { type Answer, codeOf, countByStatus, type Org } from '../../../../test/world.ts'
 import { sql } from '../../../platform/db/db.ts'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.world.stop())
 
-function send(vaultId: string, key: string, part: Partial<Parameters<typeof formOf>[0]> = {}): Promise<Answer> {
+function send(vaultId: string, key: string, part: Partial<FormPart> = {}): Promise<Answer> {
   const body = formOf({ filename: 'report.bin', content, ...part })
   return upload(stage.world.base, { key: org.testKey, vaultId, body, headers: { 'idempotency-key': key } })
 }

@@ -1,0 +1,24 @@
+import { decodeBase64, encodeBase64 } from './base64.ts'
+
+const prefix = 'whsec_'
+const bytesMin = 24
+const bytesMax = 64
+
+/**
+ * A webhook secret as its owner sees it: `whsec_` and the base64 of 24 to 64 random bytes, which are the caller's. Throws a
+ * `RangeError` for fewer or more. Source: Standard Webhooks 1.0.0, section "Signature scheme".
+ */
+export function composeWebhookSecret(random: Uint8Array): string {
+  if (random.length < bytesMin || random.length > bytesMax) throw new RangeError('a webhook secret has 24 to 64 bytes')
+  return prefix + encodeBase64(random)
+}
+
+/**
+ * The bytes of a webhook secret, which key the Standard Webhooks signature; `undefined` for any text that `composeWebhookSecret`
+ * would not write. The document's own signature is keyed with the text, prefix and all.
+ */
+export function parseWebhookSecret(text: string): Uint8Array | undefined {
+  if (!text.startsWith(prefix) || text.length > prefix.length + 4 * Math.ceil(bytesMax / 3)) return undefined
+  const bytes = decodeBase64(text.slice(prefix.length))
+  return bytes !== undefined && bytes.length >= bytesMin && bytes.length <= bytesMax ? bytes : undefined
+}

@@ -1,0 +1,101 @@
+import { hmac } from '@noble/hashes/hmac.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { encodeBase64 } from './base64.ts'
+import { bytesToHex, concatBytes } from './bytes.ts'
+import { utf8 } from './utf8.ts'
+import { parseWebhookSecret } from './webhook-secret.ts'
+
+/** HMAC-SHA256 (RFC 2104) as a function, so that a server can pass a faster one. Key, then message; answers 32 bytes. */
+export type HmacSha256 = (key: Uint8Array, message: Uint8Array) => Uint8Array
+
+/** Signs with a private Ed25519 key (RFC 8032) that the caller holds; answers 64 bytes. */
+export type SignEd25519 = (message: Uint8Array) => Uint8Array
+
+/**
+ * One attempt to deliver. `id` names the event and stays the same for every attempt; `timestamp` is this attempt's own, in whole
+ * Unix seconds; `body` is what goes over the wire, byte for byte.
+ */
+export type WebhookMessage = { readonly id: string; readonly timestamp: number; readonly body: Uint8Array }
+
+/** What an attempt is signed with: the secrets that hold now, the newest first, and the service's own key if it has one. */
+export type WebhookSigners = {
+  /** As shown to their owner (`whsec_…`); two while a rotation lasts. */
+  readonly secrets: readonly string[]
+  readonly signEd25519?: SignEd25519 | undefined
+  /** A faster HMAC than the one in JavaScript. */
+  readonly hmac?: HmacSha256 | undefined
+}
+
+/** The headers that prove an attempt: the document's own, and those of Standard Webhooks. */
+export type WebhookHeaders = {
+  readonly 'x-service-signature': string
+  readonly 'x-service-timestamp': string
+  readonly 'webhook-id': string
+  readonly 'webhook-timestamp': string
+  readonly 'webhook-signature': string
+}
+
+const idPattern = /^[A-Za-z0-9_-]{1,128}$/
+const timestampPattern = /^(?:0|[1-9]\d{0,11})$/
+
+/** HMAC-SHA256 in JavaScript, for where there is no faster one at hand. */
+export const hmacSha256: HmacSha256 = (key, message) => hmac(sha256, key, message)
+
+/**
+ * The headers of one attempt. Throws a `RangeError` where nobody could verify them: no secret or a malformed one, an id with
+ * anything but letters, digits, `_` and `-` (a `.` in it would let one signature stand for two messages), a timestamp that is not
+ * whole seconds. Source: decisions.md section 9; Standard Webhooks 1.0.0, sections "Webhook Headers" and "Signature scheme".
+ */
+export function signWebhook(message: WebhookMessage, signers: WebhookSigners): WebhookHeaders {
+  const { id, body } = message
+  const timestamp = String(message.timestamp)
+  if (!isWebhookTimestamp(timestamp)) throw new RangeError('a webhook timestamp is a whole number of seconds')
+  if (signers.secrets.length === 0) throw new RangeError('a webhook is signed with at least one secret')
+  return {
+    'x-service-signature': serviceSignatures(serviceSigningText(timestamp, body), signers).join(','),
+    'x-service-timestamp': timestamp,
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': standardSignatures(standardSigningText(id, timestamp, body), signers).join(' '),
+  }
+}
+
+/** What the document's own signature is made over: `<timestamp>.<body>`. Source: decisions.md section 9. */
+export function serviceSigningText(timestamp: string, body: Uint8Array): Uint8Array {
+  return concatBytes(utf8(`${timestamp}.`), body)
+}
+
+/**
+ * What a Standard Webhooks signature is made over: `<id>.<timestamp>.<body>`. Throws a `RangeError` for an id that could be read
+ * as more than an id. Source: Standard Webhooks 1.0.0, section "Signature scheme".
+ */
+export function standardSigningText(id: string, timestamp: string, body: Uint8Array): Uint8Array {
+  if (!isWebhookId(id)) throw new RangeError('not a webhook id')
+  return concatBytes(utf8(`${id}.${timestamp}.`), body)
+}
+
+/** Whether a text can be a webhook id: 1 to 128 letters, digits, `_` and `-`. */
+export function isWebhookId(text: string): boolean {
+  return idPattern.test(text)
+}
+
+/** Whether a text is a webhook timestamp: Unix seconds in digits alone, at most 12 of them, no zeros in front. */
+export function isWebhookTimestamp(text: string): boolean {
+  return timestampPattern.test(text)
+}
+
+function serviceSignatures(text: Uint8Array, { secrets, hmac: mac = hmacSha256 }: WebhookSigners): string[] {
+  return secrets.map((secret) => `sha256=${bytesToHex(mac(utf8(secret), text)).slice(2)}`)
+}
+
+function standardSignatures(text: Uint8Array, signers: WebhookSigners): string[] {
+  const { secrets, signEd25519, hmac: mac = hmacSha256 } = signers
+  const symmetric = secrets.map((secret) => `v1,${encodeBase64(mac(keyOf(secret), text))}`)
+  return signEd25519 === undefined ? symmetric : [...symmetric, `v1a,${encodeBase64(signEd25519(text))}`]
+}
+
+function keyOf(secret: string): Uint8Array {
+  const key = parseWebhookSecret(secret)
+  if (key === undefined) throw new RangeError('not a webhook secret')
+  return key
+}

@@ -1,0 +1,97 @@
+/** Amounts are decimals in whole tokens, `rawAmount` in the token's smallest unit, times ISO 8601 in UTC, as everywhere in the API. */
+export type WebhookPayloads = {
+  /** A payment was verified. `walletId`, `route` and `vaultId` are null where there is none, `txHash` until it is settled. */
+  readonly 'payment.received': {
+    readonly paymentId: string
+    readonly walletId: string | null
+    readonly amount: string
+    readonly token: string
+    readonly chain: string
+    readonly protocol: string
+    readonly payer: string | null
+    readonly txHash: string | null
+    readonly route: string | null
+    readonly vaultId: string | null
+    readonly receivedAt: string
+  }
+  /** The money of a payment has moved on chain. */
+  readonly 'payment.settled': PaymentOutcome & { readonly txHash: string | null; readonly settledAt: string }
+  /** The money of a payment will not move: what it bought was not paid for. */
+  readonly 'payment.settlement_failed': PaymentOutcome & { readonly reason: string; readonly failedAt: string }
+  /** A vault takes no more writes. `summary` is empty when none was given; `manifestHash` is SHA-256 in hex. */
+  readonly 'vault.sealed': {
+    readonly vaultId: string
+    readonly summary: string
+    readonly sealedAt: string
+    readonly manifestHash: string
+  }
+  /** A vault will end within the hour. */
+  readonly 'vault.expiring': { readonly vaultId: string; readonly expiresAt: string }
+  /** A vault has ended and is deleted. */
+  readonly 'vault.expired': { readonly vaultId: string; readonly expiredAt: string }
+  /** A vault was given a new end. */
+  readonly 'vault.extended': { readonly vaultId: string; readonly expiresAt: string }
+  /** A vault is kept until somebody deletes it. */
+  readonly 'vault.persisted': { readonly vaultId: string; readonly persistedAt: string }
+  /** A deposit is as deep in the chain as the chain asks for. */
+  readonly 'deposit.success': {
+    readonly walletId: string
+    readonly txHash: string
+    readonly logIndex: number
+    readonly amount: string
+    readonly rawAmount: string
+    readonly tokenSymbol: string
+    readonly chain: string
+    readonly from: string
+    readonly to: string
+    readonly blockNumber: number
+    readonly confirmedAt: string
+  }
+  /** A transfer has arrived. */
+  readonly 'transfer.completed': {
+    readonly transactionId: string
+    readonly walletId: string
+    readonly route: string
+    readonly fromChain: string
+    readonly toChain: string
+    readonly amount: string
+    readonly fromToken: string
+    readonly toToken: string
+    readonly txHash: string
+    readonly confirmedAt: string
+  }
+  /** A transfer has failed; the refund's members are null where nothing had left. */
+  readonly 'transfer.failed': {
+    readonly transactionId: string
+    readonly walletId: string
+    readonly route: string
+    readonly reason: string
+    readonly refundTxHash: string | null
+    readonly refundedAt: string | null
+  }
+  /** The wire has arrived at the bank. */
+  readonly 'withdrawal.completed': {
+    readonly withdrawalId: string
+    readonly walletId: string
+    readonly amount: string
+    readonly token: string
+    readonly reference: string | null
+    readonly completedAt: string
+  }
+  readonly 'withdrawal.failed': { readonly withdrawalId: string; readonly reason: string; readonly failedAt: string }
+  /** An endpoint failed for five days and gets nothing more until it is turned on again. */
+  readonly 'webhook.disabled': { readonly webhookId: string; readonly disabledAt: string }
+  /** Somebody asked for a delivery to see whether it arrives. */
+  readonly 'webhook.test': { readonly webhookId: string }
+}
+
+type PaymentOutcome = {
+  readonly paymentId: string
+  readonly walletId: string | null
+  readonly amount: string
+  readonly token: string
+  readonly chain: string
+  readonly payer: string | null
+}
+
+export type WebhookEventType = keyof WebhookPayloads

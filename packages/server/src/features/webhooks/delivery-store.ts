@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Id, id } from '../../platform/ids.ts'
+import { deliveryStatuses } from './schema.ts'
+import type { WebhookId } from './store.ts'
+
+export const DeliveryRow = z.object({
+  id: id('del'),
+  eventId: id('evt'),
+  type: z.string(),
+  status: z.enum(deliveryStatuses),
+  createdAt: z.date(),
+})
+export type DeliveryRow = z.output<typeof DeliveryRow>
+
+/** Writes a delivery that is due at once, and has the endpoint looked at. The caller holds the webhook's queue. */
+export async function insertDelivery(
+  tx: Tx,
+  tenant: Tenant,
+  webhookId: WebhookId,
+  delivery: Omit<DeliveryRow, 'status'>,
+): Promise<void> {
+  const { id: deliveryId, eventId, type, createdAt } = delivery
+  await tx.run(sql`
+    insert into webhook_deliveries (id, organisation_id, environment, webhook_id, event_id, type, status, due_at, created_at)
+    values (${deliveryId}, ${tenant.organisationId}, ${tenant.environment}, ${webhookId}, ${eventId}, ${type}, 'pending', ${createdAt}, ${createdAt})`)
+  await wakeQueue(tx, webhookId, createdAt)
+}
+
+/** Has the endpoint looked at now, unless a process is at it: that one looks again before it goes. */
+async function wakeQueue(tx: Tx, webhookId: WebhookId, now: Date): Promise<void> {
+  await tx.run(sql`
+    update webhook_queues set look_at = ${now}
+    where webhook_id = ${webhookId} and lease is null and (look_at is null or look_at > ${now})`)
+}
+
+/** A delivery of the webhook, held until the transaction ends. */
+export function lockDelivery(
+  tx: Tx,
+  tenant: Tenant,
+  webhookId: WebhookId,
+  deliveryId: Id<'del'>,
+): Promise<DeliveryRow | undefined> {
+  return tx.maybeOne(
+    DeliveryRow,
+    sql`
+    select id, event_id, type, status, created_at from webhook_deliveries
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
+      and id = ${deliveryId}
+    for update`,
+  )
+}
+
+/** Those that died since then and that nothing took the place of, the oldest first, held until the transaction ends. */
+export function lockDead(
+  tx: Tx,
+  tenant: Tenant,
+  webhookId: WebhookId,
+  bounds: { readonly since: Date; readonly limit: number },
+): Promise<DeliveryRow[]> {
+  return tx.many(
+    DeliveryRow,
+    sql`
+    select id, event_id, type, status, created_at from webhook_deliveries
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
+      and status = 'dead' and replayed_by is null and ended_at >= ${bounds.since}
+    order by ended_at, id limit ${bounds.limit} for update`,
+  )
+}
+
+/** Puts a new delivery in the place of each, due at once. The caller holds the webhook's queue and the old deliveries. */
+export async function replaceDeliveries(
+  tx: Tx,
+  tenant: Tenant,
+  webhookId: WebhookId,
+  replaced: { readonly oldIds: readonly string[]; readonly newIds: readonly string[]; readonly now: Date },
+): Promise<void> {
+  const { oldIds, newIds, now } = replaced
+  await tx.run(sql`
+    insert into webhook_deliveries (id, organisation_id, environment, webhook_id, event_id, type, status, due_at, created_at)
+    select given.new_id, d.organisation_id, d.environment, d.webhook_id, d.event_id, d.type, 'pending', ${now}, ${now}
+    from unnest(${[...oldIds]}::text[], ${[...newIds]}::text[]) as given (old_id, new_id)
+    join webhook_deliveries d on d.id = given.old_id
+    where d.organisation_id = ${tenant.organisationId} and d.environment = ${tenant.environment} and d.webhook_id = ${webhookId}`)
+  await tx.run(sql`
+    update webhook_deliveries d set replayed_by = given.new_id,
+      status = case d.status when 'pending' then 'dead' else d.status end,
+      due_at = null, ended_at = coalesce(d.ended_at, ${now})
+    from unnest(${[...oldIds]}::text[], ${[...newIds]}::text[]) as given (old_id, new_id)
+    where d.organisation_id = ${tenant.organisationId} and d.environment = ${tenant.environment} and d.webhook_id = ${webhookId}
+      and d.id = given.old_id`)
+  await wakeQueue(tx, webhookId, now)
+}
+
+/** Ends what still waits. The caller holds the webhook's queue, so that nothing comes after. */
+export function endPending(tx: Tx, tenant: Tenant, webhookId: WebhookId, endedAt: Date): Promise<number> {
+  return tx.run(sql`
+    update webhook_deliveries set status = 'dead', due_at = null, ended_at = ${endedAt}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
+      and status = 'pending'`)
+}
+
+export const AttemptRow = z.object({
+  id: id('att'),
+  deliveryId: id('del'),
+  eventId: id('evt'),
+  type: z.string(),
+  attempt: z.number(),
+  status: z.enum(['succeeded', 'failed']),
+  responseStatus: z.number().nullable(),
+  responseBody: z.string().nullable(),
+  durationMs: z.number(),
+  error: z.string().nullable(),
+  nextAttemptAt: z.date().nullable(),
+  createdAt: z.date(),
+})
+export type AttemptRow = z.output<typeof AttemptRow>
+
+/** The webhook's attempts, newest first, one more than the limit. */
+export function listAttempts(
+  db: Queryable,
+  tenant: Tenant,
+  webhookId: WebhookId,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<AttemptRow[]> {
+  return db.many(
+    AttemptRow,
+    sql`
+    select a.id, a.delivery_id, d.event_id, d.type, a.attempt, a.status, a.response_status, a.response_body, a.duration_ms, a.error,
+      a.next_attempt_at, a.created_at
+    from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id
+    where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment} and a.webhook_id = ${webhookId}
+      and (${page.after ?? null}::text is null or a.id < ${page.after ?? null})
+    order by a.id desc limit ${page.limit + 1}`,
+  )
+}

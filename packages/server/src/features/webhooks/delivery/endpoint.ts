@@ -1,0 +1,98 @@
+import type { WebhookId } from '../store.ts'
+import type { DueRow, EndpointRow } from './queue-store.ts'
+
+/** The most that are under way to one endpoint at once; to one that fails, a single one, to see whether it is back. */
+export const shareMax = 4
+const shareOfFailing = 1
+/** How many are read ahead of what is under way: a few, and more for an endpoint that is quick. */
+const aheadFirst = 4
+const aheadMax = 32
+/** What was read longer ago is read anew, so that nothing goes to an endpoint long after it was changed or deleted. */
+const staleMs = 1_000
+
+/** An endpoint whose queue this process holds: what was read of it and what is under way. Times are of `performance.now()`. */
+export class HeldEndpoint {
+  readonly webhookId: WebhookId
+  /** When the process took it. */
+  readonly heldSince: number
+  #row: EndpointRow | undefined
+  #ahead: DueRow[] = []
+  /** Read or under way, until it is kept what became of them. */
+  readonly #inHand = new Set<string>()
+  #underWay = 0
+  #readAt = Number.NEGATIVE_INFINITY
+  #mayHaveMore = true
+  #aheadWanted = aheadFirst
+
+  constructor(webhookId: WebhookId, now: number) {
+    this.webhookId = webhookId
+    this.heldSince = now
+  }
+
+  /** How many rows to ask for, those in hand included; 0 when nothing need be read now. */
+  wants(now: number, pollMs: number): number {
+    this.#forgetStale(now)
+    const isLow = this.#ahead.length * 4 < this.#aheadWanted
+    const isDue = this.#mayHaveMore || now - this.#readAt >= pollMs
+    return isLow && isDue ? this.#inHand.size + this.#aheadWanted : 0
+  }
+
+  /** Takes what was read: `most` rows were asked for. Without a row there is nothing to deliver to any more. */
+  read(row: EndpointRow | undefined, due: readonly DueRow[], most: number, now: number): void {
+    this.forgetAhead()
+    this.#row = row
+    this.#aheadWanted = now - this.#readAt < staleMs ? Math.min(2 * this.#aheadWanted, aheadMax) : aheadFirst
+    this.#readAt = now
+    this.#mayHaveMore = row !== undefined && due.length === most
+    const fresh = row === undefined ? [] : due.filter(({ id }) => !this.#inHand.has(id))
+    this.#ahead = fresh
+    for (const { id } of fresh) this.#inHand.add(id)
+  }
+
+  /** News was written: the next look reads it. */
+  expectMore(): void {
+    this.#mayHaveMore = true
+  }
+
+  /** The next delivery to send, where the endpoint's share allows one. */
+  next(now: number): { readonly row: EndpointRow; readonly delivery: DueRow } | undefined {
+    this.#forgetStale(now)
+    const row = this.#row
+    if (row === undefined || this.#underWay >= (row.failingSince === null ? shareMax : shareOfFailing)) return undefined
+    const delivery = this.#ahead.shift()
+    if (delivery === undefined) return undefined
+    this.#underWay += 1
+    return { row, delivery }
+  }
+
+  /** The receiver has answered: the next may go. */
+  answered(): void {
+    this.#underWay -= 1
+  }
+
+  /** What became of it is kept, or never will be. */
+  kept(deliveryId: string): void {
+    this.#inHand.delete(deliveryId)
+  }
+
+  /** Nothing is in hand, and the last look found no more. */
+  get isIdle(): boolean {
+    return this.#inHand.size === 0 && !this.#mayHaveMore
+  }
+
+  /** Nothing is under way: it may be let go of in favour of another. */
+  get isAtRest(): boolean {
+    return this.#inHand.size === this.#ahead.length
+  }
+
+  /** Sends nothing more of what was read: it still waits in the table. */
+  forgetAhead(): void {
+    if (this.#ahead.length > 0) this.#mayHaveMore = true
+    for (const { id } of this.#ahead) this.#inHand.delete(id)
+    this.#ahead = []
+  }
+
+  #forgetStale(now: number): void {
+    if (this.#ahead.length > 0 && now - this.#readAt >= staleMs) this.forgetAhead()
+  }
+}

@@ -1,0 +1,25 @@
+import type { Deps } from '../../../platform/ctx.ts'
+import { newId } from '../../../platform/ids.ts'
+import { insertDeliveries, lockQueues, takeEvents } from './queue-store.ts'
+
+/** Events of one transaction. */
+const eventsMax = 500
+
+/**
+ * Writes the deliveries of a batch of events, oldest first, in the transaction that marks them: whichever process dies when, each
+ * event has all of its deliveries once. Answers whether more may wait.
+ */
+export async function fanOut(deps: Pick<Deps, 'db' | 'clock' | 'random'>): Promise<boolean> {
+  return deps.db.tx(async (tx) => {
+    const taken = await takeEvents(tx, eventsMax)
+    const news = taken.flatMap(({ eventId, webhookId }) => (webhookId === null ? [] : [{ eventId, webhookId }]))
+    if (news.length > 0) {
+      const webhookIds = news.map(({ webhookId }) => webhookId)
+      await lockQueues(tx, [...new Set(webhookIds)])
+      const eventIds = news.map(({ eventId }) => eventId)
+      const ids = news.map(() => newId('del', deps))
+      await insertDeliveries(tx, { ids, eventIds, webhookIds, now: deps.clock.now() })
+    }
+    return new Set(taken.map(({ eventId }) => eventId)).size === eventsMax
+  })
+}

@@ -1,0 +1,261 @@
+import { z } from 'zod'
+import { type Db, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { id } from '../../../platform/ids.ts'
+import type { WebhookId } from '../store.ts'
+
+/*
+ * The statements of the work role, which serves all tenants at once: rows are named by ids that were read with their tenant. A
+ * process that holds the lease of a webhook's queue is alone in delivering to it.
+ */
+
+const Subscribed = z.object({ eventId: id('evt'), webhookId: id('wh').nullable() })
+
+/**
+ * Takes events whose deliveries are still to be written, each with every webhook that subscribes to it (null: none does). No two
+ * processes take the same event, and a transaction that fails leaves it as it was.
+ */
+export function takeEvents(tx: Tx, most: number): Promise<z.output<typeof Subscribed>[]> {
+  return tx.many(
+    Subscribed,
+    sql`
+    with taken as (
+      select id, organisation_id, environment, type from events
+      where fan_out_due order by id limit ${most} for no key update skip locked),
+    marked as (update events set fan_out_due = false from taken where events.id = taken.id)
+    select taken.id as event_id, w.id as webhook_id from taken
+    left join webhooks w on w.organisation_id = taken.organisation_id and w.environment = taken.environment
+      and w.deleted_at is null and (w.events @> array[taken.type] or w.events @> array['*'])
+    order by taken.id`,
+  )
+}
+
+/** Holds the queues, in one order for everybody, so that no webhook is turned off or deleted between the look and the write. */
+export async function lockQueues(tx: Tx, webhookIds: readonly WebhookId[]): Promise<void> {
+  await tx.run(sql`
+    select 1 from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) order by webhook_id for update`)
+}
+
+export interface NewDeliveries {
+  readonly ids: readonly string[]
+  readonly eventIds: readonly string[]
+  readonly webhookIds: readonly WebhookId[]
+  readonly now: Date
+}
+
+/**
+ * Writes deliveries and has their endpoints looked at. To a webhook that is turned off they are dead from the start, so that they
+ * can be replayed. The caller holds the queues.
+ */
+export async function insertDeliveries(tx: Tx, { ids, eventIds, webhookIds, now }: NewDeliveries): Promise<void> {
+  await tx.run(sql`
+    with given as (
+      select * from unnest(${[...ids]}::text[], ${[...eventIds]}::text[], ${[...webhookIds]}::text[]) as given (id, event_id, webhook_id)),
+    woken as (
+      update webhook_queues q set look_at = ${now} from (select distinct webhook_id from given) as news
+      where q.webhook_id = news.webhook_id and q.lease is null and (q.look_at is null or q.look_at > ${now}))
+    insert into webhook_deliveries (id, organisation_id, environment, webhook_id, event_id, type, status, due_at, ended_at, created_at)
+    select given.id, w.organisation_id, w.environment, w.id, e.id, e.type,
+      case when w.is_active then 'pending' else 'dead' end,
+      case when w.is_active then ${now}::timestamptz end,
+      case when w.is_active then null else ${now}::timestamptz end, ${now}
+    from given
+    join webhooks w on w.id = given.webhook_id and w.deleted_at is null
+    join events e on e.id = given.event_id and e.organisation_id = w.organisation_id and e.environment = w.environment`)
+}
+
+const QueueRow = z.object({ webhookId: id('wh') })
+
+export interface Lease {
+  /** Names the process. */
+  readonly name: string
+  readonly now: Date
+  readonly until: Date
+}
+
+/** Takes the queues that have waited longest, up to so many. Those of a process that died come back when its lease ends. */
+export async function leaseQueues(db: Queryable, lease: Lease, most: number): Promise<WebhookId[]> {
+  const rows = await db.many(
+    QueueRow,
+    sql`
+    update webhook_queues set lease = ${lease.name}, look_at = ${lease.until}
+    where webhook_id in (
+      select webhook_id from webhook_queues where look_at <= ${lease.now} order by look_at limit ${most} for update skip locked)
+    returning webhook_id`,
+  )
+  return rows.map(({ webhookId }) => webhookId)
+}
+
+/** Holds queues for longer; answers those that are still this process's. */
+export async function renewQueues(db: Queryable, lease: Lease, webhookIds: readonly WebhookId[]): Promise<WebhookId[]> {
+  const rows = await db.many(
+    QueueRow,
+    sql`
+    update webhook_queues set look_at = ${lease.until}
+    where webhook_id in (
+      select webhook_id from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name}
+      order by webhook_id for update)
+    returning webhook_id`,
+  )
+  return rows.map(({ webhookId }) => webhookId)
+}
+
+/**
+ * Lets go of queues; each is looked at again when its next delivery is due. Writers of deliveries hold the queue, so that what they
+ * write is seen here or sees that nobody holds the lease.
+ */
+export function releaseQueues(db: Db, leaseName: string, webhookIds: readonly WebhookId[]): Promise<void> {
+  return db.tx(async (tx) => {
+    const held = await tx.many(
+      QueueRow,
+      sql`
+      select webhook_id from webhook_queues
+      where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${leaseName} order by webhook_id for update`,
+    )
+    const heldIds = held.map(({ webhookId }) => webhookId)
+    await tx.run(sql`
+      update webhook_queues q set lease = null, look_at = (
+        select min(d.due_at) from webhook_deliveries d where d.webhook_id = q.webhook_id and d.status = 'pending')
+      where q.webhook_id = any(${heldIds}::text[])`)
+  })
+}
+
+const EndpointRow = z.object({
+  id: id('wh'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  url: z.string(),
+  failingSince: z.date().nullable(),
+  secrets: z.array(z.instanceof(Uint8Array)),
+})
+export type EndpointRow = z.output<typeof EndpointRow>
+
+/** Where and how to deliver now, of those queues that the process still holds. */
+export function listEndpoints(
+  db: Queryable,
+  lease: Pick<Lease, 'name' | 'now'>,
+  webhookIds: readonly WebhookId[],
+): Promise<EndpointRow[]> {
+  return db.many(
+    EndpointRow,
+    sql`
+    select w.id, w.organisation_id, w.environment, w.url, w.failing_since, array(
+      select s.secret from webhook_secrets s
+      where s.webhook_id = w.id and (s.retires_at is null or s.retires_at > ${lease.now}) order by s.sequence desc) as secrets
+    from webhooks w join webhook_queues q on q.webhook_id = w.id
+    where w.id = any(${[...webhookIds]}::text[]) and w.is_active and w.deleted_at is null and q.lease = ${lease.name}`,
+  )
+}
+
+const DueRow = z.object({
+  id: id('del'),
+  webhookId: id('wh'),
+  eventId: id('evt'),
+  type: z.string(),
+  attempts: z.number(),
+  step: z.number(),
+  payload: z.string(),
+})
+export type DueRow = z.output<typeof DueRow>
+
+export interface Wanted {
+  readonly webhookId: WebhookId
+  readonly most: number
+}
+
+/** What is due to several endpoints, up to so many for each, the oldest first. */
+export function listDue(db: Queryable, wanted: readonly Wanted[], now: Date): Promise<DueRow[]> {
+  const webhookIds = wanted.map(({ webhookId }) => webhookId)
+  const mosts = wanted.map(({ most }) => most)
+  return db.many(
+    DueRow,
+    sql`
+    select d.id, d.webhook_id, d.event_id, d.type, d.attempts, d.step, e.payload::text as payload
+    from unnest(${webhookIds}::text[], ${mosts}::integer[]) as wanted (webhook_id, most)
+    cross join lateral (
+      select * from webhook_deliveries d
+      where d.webhook_id = wanted.webhook_id and d.status = 'pending' and d.due_at <= ${now}
+      order by d.due_at limit wanted.most) as d
+    join events e on e.id = d.event_id
+    order by d.due_at, d.id`,
+  )
+}
+
+/** One attempt, as it is kept. */
+export interface NewAttempt {
+  readonly id: string
+  readonly deliveryId: string
+  readonly webhookId: WebhookId
+  readonly attempt: number
+  readonly isSuccess: boolean
+  readonly responseStatus: number | null
+  readonly responseBody: string | null
+  readonly durationMs: number
+  readonly error: string | null
+  readonly nextAttemptAt: Date | null
+  readonly createdAt: Date
+}
+
+/** What became of a delivery after its attempts. */
+export interface DeliveryState {
+  readonly deliveryId: string
+  readonly status: 'pending' | 'succeeded' | 'dead'
+  readonly attempts: number
+  readonly step: number
+  readonly dueAt: Date | null
+}
+
+/** Keeps attempts, whatever has become of their deliveries meanwhile. */
+export async function insertAttempts(tx: Tx, made: readonly NewAttempt[]): Promise<void> {
+  const column = <K extends keyof NewAttempt>(name: K): NewAttempt[K][] => made.map((attempt) => attempt[name])
+  await tx.run(sql`
+    insert into webhook_attempts (id, organisation_id, environment, webhook_id, delivery_id, attempt, status, response_status, response_body,
+      duration_ms, error, next_attempt_at, created_at)
+    select given.id, w.organisation_id, w.environment, w.id, delivery_id, attempt, case when is_success then 'succeeded' else 'failed' end,
+      response_status, response_body, duration_ms, error, next_attempt_at, given.created_at
+    from unnest(${column('id')}::text[], ${column('webhookId')}::text[], ${column('deliveryId')}::text[], ${column('attempt')}::integer[],
+      ${column('isSuccess')}::boolean[], ${column('responseStatus')}::integer[], ${column('responseBody')}::text[],
+      ${column('durationMs')}::integer[], ${column('error')}::text[], ${column('nextAttemptAt')}::timestamptz[],
+      ${column('createdAt')}::timestamptz[])
+      as given (id, webhook_id, delivery_id, attempt, is_success, response_status, response_body, duration_ms, error, next_attempt_at, created_at)
+    join webhooks w on w.id = given.webhook_id`)
+}
+
+/** Writes what became of deliveries that still waited; one that was ended meanwhile stays ended. */
+export async function markDelivered(tx: Tx, states: readonly DeliveryState[], now: Date): Promise<void> {
+  const column = <K extends keyof DeliveryState>(name: K): DeliveryState[K][] => states.map((state) => state[name])
+  await tx.run(sql`
+    update webhook_deliveries d set status = given.status, attempts = given.attempts, step = given.step, due_at = given.due_at,
+      ended_at = case when given.status = 'pending' then null else ${now}::timestamptz end
+    from unnest(${column('deliveryId')}::text[], ${column('status')}::text[], ${column('attempts')}::integer[], ${column('step')}::integer[],
+      ${column('dueAt')}::timestamptz[]) as given (id, status, attempts, step, due_at)
+    where d.id = given.id and d.status = 'pending'`)
+}
+
+/** Notes since when endpoints fail, and forgets it of those that took something. */
+export async function markHealth(
+  tx: Tx,
+  health: { readonly failing: readonly WebhookId[]; readonly healthy: readonly WebhookId[]; readonly now: Date },
+): Promise<void> {
+  await tx.run(sql`
+    update webhooks set failing_since = case when failing_since is null then ${health.now}::timestamptz end
+    where id in (
+      select id from webhooks
+      where (id = any(${[...health.healthy]}::text[]) and failing_since is not null)
+        or (id = any(${[...health.failing]}::text[]) and failing_since is null)
+      order by id for no key update)`)
+}
+
+/** Those of the webhooks that have failed without a success since before the bound. */
+export async function listFailingSince(
+  db: Queryable,
+  webhookIds: readonly WebhookId[],
+  before: Date,
+): Promise<WebhookId[]> {
+  const rows = await db.many(
+    QueueRow,
+    sql`
+    select id as webhook_id from webhooks
+    where id = any(${[...webhookIds]}::text[]) and is_active and deleted_at is null and failing_since <= ${before}`,
+  )
+  return rows.map(({ webhookId }) => webhookId)
+}

@@ -1,0 +1,81 @@
+import { instantOf } from '../../../platform/clock.ts'
+import type { Deps } from '../../../platform/ctx.ts'
+import { gather } from '../../../platform/db/gather.ts'
+import { forTenant, systemCtx } from '../../../platform/work/runner.ts'
+import { endPending } from '../delivery-store.ts'
+import { lockWebhook, markDisabled } from '../store.ts'
+import { type EndpointRow, insertAttempts, listFailingSince, markDelivered, markHealth } from './queue-store.ts'
+import type { Sent } from './send.ts'
+
+/** An endpoint that took nothing for so long is turned off. */
+const failingMsMax = 5 * 86_400_000
+const roundItemsMax = 500
+/** One fills while the other is written. */
+const roundsMax = 2
+
+/** Keeps what became of deliveries, many in one transaction. Rejects where it could not be kept: the delivery then still waits. */
+export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
+  return gather({ itemsMax: roundItemsMax, roundsMax }, async (round: readonly Sent[]) => {
+    await keep(deps, round)
+    for (const { state } of round) deps.metrics.jobs.inc({ job: 'webhooks.deliver', outcome: outcomeOf(state.status) })
+    await disableTheHopeless(deps, round)
+    return round.map(() => undefined)
+  })
+}
+
+function outcomeOf(status: Sent['state']['status']): string {
+  return status === 'succeeded' ? 'done' : status === 'dead' ? 'dead' : 'failed'
+}
+
+async function keep(deps: Deps, round: readonly Sent[]): Promise<void> {
+  const now = deps.clock.now()
+  await deps.db.tx(async (tx) => {
+    await markHealth(tx, { ...healthOf(round), now })
+    await insertAttempts(
+      tx,
+      round.flatMap(({ attempts }) => attempts),
+    )
+    await markDelivered(
+      tx,
+      round.map(({ state }) => state),
+      now,
+    )
+  })
+}
+
+/** An endpoint that took one of this round is well, one that took none fails. */
+function healthOf(round: readonly Sent[]) {
+  const taking = new Set(round.filter(({ state }) => state.status === 'succeeded').map(({ endpoint }) => endpoint.id))
+  const all = [...new Set(round.map(({ endpoint }) => endpoint.id))]
+  return { healthy: [...taking], failing: all.filter((id) => !taking.has(id)) }
+}
+
+/**
+ * Turns endpoints off: at once where one said 410, and where a delivery died of one that took nothing for five days. The deliveries
+ * are kept already, so a process that dies before this leaves it to the next one that dies.
+ */
+async function disableTheHopeless(deps: Deps, round: readonly Sent[]): Promise<void> {
+  const gone = new Set(round.filter(({ isGone }) => isGone).map(({ endpoint }) => endpoint.id))
+  const dying = round.filter(({ state }) => state.status === 'dead').map(({ endpoint }) => endpoint.id)
+  if (dying.length === 0) return
+  const before = instantOf(deps.clock.now().getTime() - failingMsMax)
+  const failing = new Set(await listFailingSince(deps.db, dying, before))
+  const hopeless = new Map(round.map(({ endpoint }) => [endpoint.id, endpoint]))
+  for (const endpoint of hopeless.values()) {
+    if (gone.has(endpoint.id)) await disable(deps, endpoint, 'gone')
+    else if (failing.has(endpoint.id)) await disable(deps, endpoint, 'failing')
+  }
+}
+
+function disable(deps: Deps, endpoint: EndpointRow, reason: 'gone' | 'failing'): Promise<void> {
+  const { id: webhookId, organisationId, environment } = endpoint
+  const ctx = forTenant(systemCtx(deps), { organisationId, environment })
+  return deps.db.tx(async (tx) => {
+    const now = deps.clock.now()
+    await lockWebhook(tx, ctx.tenant, webhookId)
+    if (!(await markDisabled(tx, ctx.tenant, webhookId))) return
+    await endPending(tx, ctx.tenant, webhookId, now)
+    await ctx.publish(tx, 'webhook.disabled', { webhookId, disabledAt: now.toISOString() })
+    await ctx.audit(tx, { action: 'webhooks.disable', target: webhookId, details: { reason } })
+  })
+}

@@ -1,0 +1,149 @@
+import { createHmac } from 'node:crypto'
+import { signWebhook, standardSigningText, type WebhookHeaders } from '@purser/protocol'
+import { unixSeconds } from '../../../platform/clock.ts'
+import type { Deps } from '../../../platform/ctx.ts'
+import type { PostOutcome } from '../../../platform/guarded-fetch.ts'
+import { newId } from '../../../platform/ids.ts'
+import { openSecret } from '../secrets.ts'
+import type { DeliveryState, DueRow, EndpointRow, NewAttempt } from './queue-store.ts'
+import { nextAttemptAt } from './schedule.ts'
+
+/** What one turn of a delivery came to: one attempt, or two where the first connection died at once. */
+export interface Sent {
+  readonly endpoint: EndpointRow
+  readonly attempts: readonly NewAttempt[]
+  readonly state: DeliveryState
+  /** The receiver said 410: it wants nothing more. */
+  readonly isGone: boolean
+}
+
+type SendDeps = Pick<Deps, 'clock' | 'random' | 'sealer' | 'serviceSeal' | 'guardedFetch' | 'log'>
+
+interface Tried {
+  readonly outcome: PostOutcome | { readonly kind: 'failed'; readonly failure: 'not-signed' }
+  readonly beganAt: Date
+  readonly durationMs: number
+}
+
+/** A connection that dies this soon says that the receiver restarted, or closed one that was kept: a second try is worth it. */
+const secondTryMsMax = 1_000
+const secondTryFailures: ReadonlySet<string> = new Set(['connection-lost', 'unreachable'])
+
+/** Brings one delivery to its receiver, or says when to try again. Never throws: what goes wrong is an attempt that failed. */
+export async function send(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow): Promise<Sent> {
+  const body = Buffer.from(bodyOf(delivery))
+  const first = await attempt(deps, endpoint, { eventId: delivery.eventId, body })
+  const tries = isWorthASecond(first)
+    ? [first, await attempt(deps, endpoint, { eventId: delivery.eventId, body })]
+    : [first]
+  return judge(deps, endpoint, delivery, tries)
+}
+
+/** The document's body. The payload is the text that the database keeps, so that every attempt sends the same bytes. */
+export function bodyOf({ eventId, type, payload }: Pick<DueRow, 'eventId' | 'type' | 'payload'>): string {
+  return `{"eventId":${JSON.stringify(eventId)},"type":${JSON.stringify(type)},"payload":${payload}}`
+}
+
+async function attempt(
+  deps: SendDeps,
+  endpoint: EndpointRow,
+  message: { readonly eventId: string; readonly body: Uint8Array },
+): Promise<Tried> {
+  const beganAt = deps.clock.now()
+  const began = performance.now()
+  const outcome = await post(deps, endpoint, { ...message, timestamp: unixSeconds(beganAt) })
+  return { outcome, beganAt, durationMs: Math.round(performance.now() - began) }
+}
+
+interface Message {
+  readonly eventId: string
+  readonly body: Uint8Array
+  readonly timestamp: number
+}
+
+async function post(deps: SendDeps, endpoint: EndpointRow, message: Message): Promise<Tried['outcome']> {
+  const signed = await sign(deps, endpoint, message)
+  if (signed === undefined) return { kind: 'failed', failure: 'not-signed' }
+  const headers = { 'content-type': 'application/json', 'user-agent': 'Purser-Webhooks/1.0', ...signed }
+  return deps.guardedFetch.post({ url: endpoint.url, group: endpoint.id, headers, body: message.body })
+}
+
+/** Undefined where a key does not open: nothing leaves unsigned. */
+async function sign(
+  deps: SendDeps,
+  endpoint: EndpointRow,
+  { eventId, body, timestamp }: Message,
+): Promise<WebhookHeaders | undefined> {
+  try {
+    const of = { webhookId: endpoint.id, organisationId: endpoint.organisationId }
+    const secrets = endpoint.secrets.map((sealed) => openSecret(deps, sealed, of))
+    const ed25519 = await deps.serviceSeal.sign(standardSigningText(eventId, String(timestamp), body))
+    const signers = { secrets, signEd25519: () => ed25519, hmac }
+    return signWebhook({ id: eventId, timestamp, body }, signers)
+  } catch (error) {
+    deps.log.error({ err: error, webhookId: endpoint.id }, 'a webhook could not be signed')
+    return undefined
+  }
+}
+
+function hmac(key: Uint8Array, message: Uint8Array): Uint8Array {
+  return createHmac('sha256', key).update(message).digest()
+}
+
+function isWorthASecond({ outcome, durationMs }: Tried): boolean {
+  return outcome.kind === 'failed' && durationMs < secondTryMsMax && secondTryFailures.has(outcome.failure)
+}
+
+function judge(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow, tries: readonly Tried[]): Sent {
+  const last = tries.at(-1)
+  if (last === undefined) throw new Error('a delivery was judged that was not tried')
+  const { outcome } = last
+  const isSuccess = isTaken(outcome)
+  const isGone = outcome.kind === 'answered' && outcome.status === 410
+  const retryAfter = outcome.kind === 'answered' ? outcome.retryAfter : undefined
+  const now = deps.clock.now()
+  const dueAt = isSuccess || isGone ? undefined : nextAttemptAt({ step: delivery.step, retryAfter }, { ...deps, now })
+  const status = isSuccess ? 'succeeded' : dueAt === undefined ? 'dead' : 'pending'
+  // Within a millisecond ids do not sort by themselves, and the list of attempts is in their order.
+  const ids = tries.map(() => newId('att', deps)).sort()
+  return {
+    endpoint,
+    isGone,
+    attempts: tries.map((tried, index) => {
+      const isLast = tried === last
+      const id = ids[index] ?? newId('att', deps)
+      return { id, ...recordOf(delivery, tried, index), nextAttemptAt: isLast ? (dueAt ?? null) : now }
+    }),
+    state: {
+      deliveryId: delivery.id,
+      status,
+      attempts: delivery.attempts + tries.length,
+      step: delivery.step + 1,
+      dueAt: dueAt ?? null,
+    },
+  }
+}
+
+function recordOf(
+  delivery: DueRow,
+  { outcome, beganAt, durationMs }: Tried,
+  index: number,
+): Omit<NewAttempt, 'id' | 'nextAttemptAt'> {
+  const isSuccess = isTaken(outcome)
+  const isAnswer = outcome.kind === 'answered'
+  return {
+    deliveryId: delivery.id,
+    webhookId: delivery.webhookId,
+    attempt: delivery.attempts + index + 1,
+    isSuccess,
+    responseStatus: isAnswer ? outcome.status : null,
+    responseBody: isAnswer ? outcome.body : null,
+    durationMs,
+    error: isSuccess ? null : isAnswer ? 'not-accepted' : outcome.failure,
+    createdAt: beganAt,
+  }
+}
+
+function isTaken(outcome: Tried['outcome']): boolean {
+  return outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300
+}

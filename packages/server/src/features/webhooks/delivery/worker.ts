@@ -1,0 +1,195 @@
+import { instantOf } from '../../../platform/clock.ts'
+import type { Deps } from '../../../platform/ctx.ts'
+import { newId } from '../../../platform/ids.ts'
+import { pause } from '../../../platform/work/runner.ts'
+import type { WebhookId } from '../store.ts'
+import { HeldEndpoint } from './endpoint.ts'
+import { fanOut } from './fan-out.ts'
+import { type Lease, leaseQueues, listDue, listEndpoints, releaseQueues, renewQueues } from './queue-store.ts'
+import { createRecord } from './record.ts'
+import { send } from './send.ts'
+
+/** How often the tables are looked at for what other processes wrote and for what has become due. */
+const pollMs = 100
+/** A look that is slow is followed by a pause of so many times its length, so that looking never takes the database over. */
+const pauseFactor = 2
+/** A process that dies gives its endpoints back within this time. */
+const leaseMs = 30_000
+const renewMs = 8_000
+/** Endpoints that one process serves at once. */
+const endpointsMax = 1_000
+/** How long an endpoint is served while others wait for a place. */
+const turnMs = 2_000
+/** After a failure to keep what became of a delivery, so that nobody is sent the same thing in a tight loop. */
+const afterFailureMs = 5_000
+
+/**
+ * Delivers events. Endpoints take turns, not deliveries: a process holds an endpoint's queue by a lease, sends what is due to it a few
+ * at a time, and lets go when nothing is left, so that a slow endpoint holds up itself alone. A few statements serve all endpoints,
+ * however many; there is no timer for each. What this process commits wakes it at once.
+ */
+export class WebhookWorker {
+  readonly #deps: Deps
+  readonly #name: string
+  readonly #record: ReturnType<typeof createRecord>
+  readonly #held = new Map<WebhookId, HeldEndpoint>()
+  readonly #sending = new Set<Promise<void>>()
+  readonly #stopping = new AbortController()
+  readonly #loop: Promise<void>
+  #wake = Promise.withResolvers<void>()
+  /** Set by `wake`: the tables may have news. */
+  #hasNews = true
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #renewedAt = 0
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#name = newId('job', deps)
+    this.#record = createRecord(deps)
+    this.#renewedAt = performance.now()
+    this.#loop = this.#run()
+  }
+
+  /** Has the tables looked at now. Never throws. */
+  wake(): void {
+    this.#hasNews = true
+    this.#wake.resolve()
+  }
+
+  /** Sends nothing new, and resolves when what is under way has ended and the endpoints are let go of. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#wake.resolve()
+    await this.#loop
+    await Promise.all(this.#sending)
+    await this.#release([...this.#held.keys()]).catch((error: unknown) => {
+      this.#deps.log.warn({ err: error }, 'endpoints could not be let go of; their leases end soon')
+    })
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      const began = performance.now()
+      this.#wake = Promise.withResolvers<void>()
+      let isMore = false
+      try {
+        isMore = await this.#look()
+      } catch (error) {
+        this.#deps.log.warn({ err: error }, 'webhooks could not be looked after; it is tried again soon')
+        await pause(1_000, signal)
+      }
+      const restMs = Math.max(pollMs, pauseFactor * (performance.now() - began))
+      if (!isMore) await this.#rest(restMs)
+    }
+  }
+
+  async #rest(ms: number): Promise<void> {
+    const rested = new AbortController()
+    await Promise.race([this.#wake.promise, pause(ms, AbortSignal.any([rested.signal, this.#stopping.signal]))])
+    rested.abort()
+  }
+
+  /** One look at what is to be done; answers whether another should follow at once. */
+  async #look(): Promise<boolean> {
+    if (performance.now() - this.#renewedAt >= renewMs) await this.#renew()
+    const isDue = this.#hasNews || performance.now() - this.#lookedAt >= pollMs
+    const isMore = isDue ? await this.#takeNews() : false
+    await this.#readDue()
+    for (const endpoint of this.#held.values()) this.#sendFrom(endpoint)
+    await this.#letGo()
+    return isMore
+  }
+
+  async #takeNews(): Promise<boolean> {
+    for (const endpoint of this.#held.values()) endpoint.expectMore()
+    this.#hasNews = false
+    this.#lookedAt = performance.now()
+    const isMore = await fanOut(this.#deps)
+    const free = endpointsMax - this.#held.size
+    if (free > 0) for (const webhookId of await leaseQueues(this.#deps.db, this.#lease(), free)) this.#hold(webhookId)
+    return isMore
+  }
+
+  #hold(webhookId: WebhookId): void {
+    const known = this.#held.get(webhookId)
+    if (known === undefined) this.#held.set(webhookId, new HeldEndpoint(webhookId, performance.now()))
+    else known.expectMore()
+  }
+
+  async #readDue(): Promise<void> {
+    const now = performance.now()
+    const wanted = [...this.#held.values()].flatMap((endpoint) => {
+      const most = endpoint.wants(now, pollMs)
+      return most === 0 ? [] : [{ webhookId: endpoint.webhookId, most }]
+    })
+    if (wanted.length === 0) return
+    const lease = this.#lease()
+    const webhookIds = wanted.map(({ webhookId }) => webhookId)
+    const rows = await listEndpoints(this.#deps.db, lease, webhookIds)
+    const due = Map.groupBy(await listDue(this.#deps.db, wanted, lease.now), ({ webhookId }) => webhookId)
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    for (const { webhookId, most } of wanted)
+      this.#held.get(webhookId)?.read(byId.get(webhookId), due.get(webhookId) ?? [], most, performance.now())
+  }
+
+  #sendFrom(endpoint: HeldEndpoint): void {
+    while (!this.#stopping.signal.aborted) {
+      const next = endpoint.next(performance.now())
+      if (next === undefined) return
+      const sending = this.#sendOne(endpoint, next).finally(() => this.#sending.delete(sending))
+      this.#sending.add(sending)
+    }
+  }
+
+  async #sendOne(endpoint: HeldEndpoint, { row, delivery }: NonNullable<ReturnType<HeldEndpoint['next']>>) {
+    try {
+      const sent = await send(this.#deps, row, delivery)
+      endpoint.answered()
+      this.#sendFrom(endpoint)
+      await this.#record(sent)
+    } catch (error) {
+      this.#deps.log.warn({ err: error, deliveryId: delivery.id }, 'what became of a delivery could not be kept')
+      await pause(afterFailureMs, this.#stopping.signal)
+    }
+    endpoint.kept(delivery.id)
+    if (endpoint.wants(performance.now(), pollMs) > 0 || endpoint.isIdle) this.#wake.resolve()
+  }
+
+  /** Lets go of what has nothing left, and of what had its turn where all places are taken. */
+  async #letGo(): Promise<void> {
+    const idle = [...this.#held.values()].filter(({ isIdle }) => isIdle)
+    const over = this.#held.size < endpointsMax ? [] : this.#whoHadTheirTurn()
+    for (const endpoint of over) endpoint.forgetAhead()
+    const going = new Set([...idle, ...over].map(({ webhookId }) => webhookId))
+    if (going.size > 0) await this.#release([...going])
+  }
+
+  #whoHadTheirTurn(): HeldEndpoint[] {
+    const before = performance.now() - turnMs
+    return [...this.#held.values()].filter(({ heldSince, isAtRest }) => heldSince < before && isAtRest)
+  }
+
+  async #release(webhookIds: readonly WebhookId[]): Promise<void> {
+    for (const webhookId of webhookIds) this.#held.delete(webhookId)
+    if (webhookIds.length > 0) await releaseQueues(this.#deps.db, this.#name, webhookIds)
+  }
+
+  /** Holds on to what is held; what another process took meanwhile is left to it. */
+  async #renew(): Promise<void> {
+    const webhookIds = [...this.#held.keys()]
+    const kept = new Set(webhookIds.length === 0 ? [] : await renewQueues(this.#deps.db, this.#lease(), webhookIds))
+    for (const webhookId of webhookIds) if (!kept.has(webhookId)) this.#lose(webhookId)
+    this.#renewedAt = performance.now()
+  }
+
+  #lose(webhookId: WebhookId): void {
+    this.#held.get(webhookId)?.forgetAhead()
+    this.#held.delete(webhookId)
+  }
+
+  #lease(): Lease {
+    const now = this.#deps.clock.now()
+    return { name: this.#name, now, until: instantOf(now.getTime() + leaseMs) }
+  }
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type EventId, id } from '../../platform/ids.ts'
+
+export const EventRow = z.object({
+  id: id('evt'),
+  type: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  createdAt: z.date(),
+})
+export type EventRow = z.output<typeof EventRow>
+
+const columns = sql`id, type, payload, created_at`
+
+export function findEvent(
+  db: Queryable,
+  tenant: Tenant,
+  eventId: EventId,
+  oldest: Date,
+): Promise<EventRow | undefined> {
+  return db.maybeOne(
+    EventRow,
+    sql`
+    select ${columns} from events
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${eventId} and created_at >= ${oldest}`,
+  )
+}
+
+/** Events of a type or of all, newest first, one more than the limit. */
+export function listEvents(
+  db: Queryable,
+  tenant: Tenant,
+  filter: { readonly type: string | undefined; readonly oldest: Date },
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<EventRow[]> {
+  return db.many(
+    EventRow,
+    sql`
+    select ${columns} from events
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${filter.oldest}
+      and (${filter.type ?? null}::text is null or type = ${filter.type ?? null})
+      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+    order by id desc limit ${page.limit + 1}`,
+  )
+}
+
+/** Keeps an event from being told to anybody but whom the caller writes a delivery for. */
+export async function markFannedOut(tx: Tx, tenant: Tenant, eventId: EventId): Promise<void> {
+  await tx.run(sql`
+    update events set fan_out_due = false
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${eventId}`)
+}
+
+/** Forgets events, with their deliveries, that are older than the bound and that nothing waits to deliver. */
+export function deleteOldEvents(db: Queryable, oldest: Date, most: number): Promise<number> {
+  return db.run(sql`
+    delete from events where id in (
+      select e.id from events e
+      where e.created_at < ${oldest} and not e.fan_out_due
+        and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and d.status = 'pending')
+      order by e.created_at limit ${most} for update skip locked)`)
+}
+
+/** Forgets attempts that are older than the bound. */
+export function deleteOldAttempts(db: Queryable, oldest: Date): Promise<number> {
+  return db.run(sql`delete from webhook_attempts where created_at < ${oldest}`)
+}
+
+/** Forgets webhooks that were deleted before the bound. */
+export function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<number> {
+  return db.run(sql`delete from webhooks where deleted_at < ${oldest}`)
+}

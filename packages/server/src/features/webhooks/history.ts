@@ -1,0 +1,42 @@
+import type { z } from 'zod'
+import { instantOf } from '../../platform/clock.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { EventId } from '../../platform/ids.ts'
+import type { Page } from '../../platform/operation.ts'
+import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
+import { listAttempts } from './delivery-store.ts'
+import { fail } from './errors.ts'
+import { findEvent, listEvents } from './event-store.ts'
+import type { Attempt, Event, EventQuery } from './schema.ts'
+import { findWebhook, type WebhookId } from './store.ts'
+
+/** How long events, and how they were delivered, are kept. */
+export const keptMs = 30 * 86_400_000
+
+/** The oldest instant of which something is still told. */
+export function oldestKept({ clock }: Pick<Ctx, 'clock'>): Date {
+  return instantOf(clock.now().getTime() - keptMs)
+}
+
+export async function pageOfAttempts(
+  ctx: Ctx,
+  webhookId: WebhookId,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<Attempt>> {
+  if ((await findWebhook(ctx.db, ctx.tenant, webhookId)) === undefined) throw fail('webhook-not-found')
+  const page = { limit: query.limit, after: openCursor(query.cursor) }
+  return pageOf(await listAttempts(ctx.db, ctx.tenant, webhookId, page), query.limit, (row) => row.id)
+}
+
+export async function getEvent(ctx: Ctx, eventId: EventId): Promise<Event> {
+  const event = await findEvent(ctx.db, ctx.tenant, eventId, oldestKept(ctx))
+  if (event === undefined) throw fail('event-not-found')
+  return event
+}
+
+/** The organisation's events of the last 30 days, newest first. */
+export async function pageOfEvents(ctx: Ctx, query: z.output<typeof EventQuery>): Promise<Page<Event>> {
+  const filter = { type: query.type, oldest: oldestKept(ctx) }
+  const rows = await listEvents(ctx.db, ctx.tenant, filter, { limit: query.limit, after: openCursor(query.cursor) })
+  return pageOf(rows, query.limit, (row) => row.id)
+}

@@ -1,0 +1,5 @@
+export { WebhookWorker } from './delivery/worker.ts'
+export { type EventType, eventPayloads } from './event-types.ts'
+export { sweepEvents } from './jobs.ts'
+export { webhookRecount } from './recount.ts'
+export { eventOperations, webhookOperations } from './routes.ts'

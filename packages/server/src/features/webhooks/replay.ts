@@ -1,0 +1,74 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { type Id, newId } from '../../platform/ids.ts'
+import { insertDelivery, lockDead, lockDelivery, replaceDeliveries } from './delivery-store.ts'
+import { fail } from './errors.ts'
+import { markFannedOut } from './event-store.ts'
+import type { Delivery, ReplayRequest } from './schema.ts'
+import { lockWebhook, type WebhookId } from './store.ts'
+
+/** How many one request replays; the next takes those that are left. */
+const replaysMax = 10_000
+
+/**
+ * Sends again what was sent, or died, as new deliveries with the same `eventId`: the one that is named, or the oldest 10,000 that
+ * died since a time. Each takes the place of the old one, so that a second request finds it no more.
+ */
+export function replayDeliveries(
+  ctx: Ctx,
+  webhookId: WebhookId,
+  { deliveryId, since }: ReplayRequest,
+): Promise<Delivery | { readonly replayed: number }> {
+  return ctx.db.tx(async (tx) => {
+    await lockActive(tx, ctx, webhookId)
+    if (deliveryId !== undefined) return replayOne(tx, ctx, webhookId, deliveryId)
+    const dead = since === undefined ? [] : await lockDead(tx, ctx.tenant, webhookId, { since, limit: replaysMax })
+    await replace(
+      tx,
+      ctx,
+      webhookId,
+      dead.map(({ id }) => id),
+    )
+    return { replayed: dead.length }
+  })
+}
+
+/** Sends `webhook.test` to the one webhook, whatever it subscribes to. */
+export function testWebhook(ctx: Ctx, webhookId: WebhookId): Promise<Delivery> {
+  return ctx.db.tx(async (tx) => {
+    await lockActive(tx, ctx, webhookId)
+    const type = 'webhook.test'
+    const eventId = await ctx.publish(tx, type, { webhookId })
+    await markFannedOut(tx, ctx.tenant, eventId)
+    const delivery = { id: newId('del', ctx), eventId, type, createdAt: ctx.clock.now() }
+    await insertDelivery(tx, ctx.tenant, webhookId, delivery)
+    wake(tx, ctx)
+    return { ...delivery, status: 'pending' }
+  })
+}
+
+async function replayOne(tx: Tx, ctx: Ctx, webhookId: WebhookId, deliveryId: Id<'del'>): Promise<Delivery> {
+  const old = await lockDelivery(tx, ctx.tenant, webhookId, deliveryId)
+  if (old === undefined) throw fail('delivery-not-found')
+  const [newDeliveryId = deliveryId] = await replace(tx, ctx, webhookId, [deliveryId])
+  return { ...old, id: newDeliveryId, status: 'pending', createdAt: ctx.clock.now() }
+}
+
+async function replace(tx: Tx, ctx: Ctx, webhookId: WebhookId, oldIds: readonly Id<'del'>[]): Promise<Id<'del'>[]> {
+  if (oldIds.length === 0) return []
+  const newIds = oldIds.map(() => newId('del', ctx))
+  await replaceDeliveries(tx, ctx.tenant, webhookId, { oldIds, newIds, now: ctx.clock.now() })
+  await ctx.audit(tx, { action: 'webhooks.replay', target: webhookId, details: { deliveries: oldIds.length } })
+  wake(tx, ctx)
+  return newIds
+}
+
+async function lockActive(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promise<void> {
+  const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
+  if (webhook === undefined) throw fail('webhook-not-found')
+  if (!webhook.isActive) throw fail('webhook-disabled')
+}
+
+function wake(tx: Tx, { deliveriesWaiting }: Ctx): void {
+  if (deliveriesWaiting !== undefined) tx.afterCommit(deliveriesWaiting)
+}

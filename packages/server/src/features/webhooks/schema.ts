@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { id } from '../../platform/ids.ts'
+import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
+import { allEvents, eventTypes } from './event-types.ts'
+
+/** What a webhook subscribes to. A type that does not exist is refused, since a mistyped one would stay silent for ever. */
+const Subscriptions = z
+  .array(z.enum([allEvents, ...eventTypes]))
+  .min(1)
+  .max(eventTypes.length + 1)
+  .refine((types) => new Set(types).size === types.length, 'must name each event type once')
+
+const WebhookUrl = text(2_048, 1).meta({ example: 'https://example.com/webhooks' })
+
+export const NewWebhook = z.strictObject({ url: WebhookUrl, events: Subscriptions })
+export type NewWebhook = z.output<typeof NewWebhook>
+
+export const WebhookChange = z.strictObject({
+  url: WebhookUrl.optional(),
+  events: Subscriptions.optional(),
+  isActive: z.boolean().optional(),
+})
+export type WebhookChange = z.output<typeof WebhookChange>
+
+/** A webhook as the document has it, without its secret. `isActive` is false once it was turned off, by its owner or by the service. */
+export const Webhook = z.strictObject({
+  id: id('wh'),
+  url: z.string(),
+  events: z.array(z.string()),
+  isActive: z.boolean(),
+  createdAt: Instant,
+})
+export type Webhook = z.input<typeof Webhook>
+
+/** The same with the secret, in the answers that make one and in no other. */
+export const WebhookWithSecret = Webhook.extend({
+  secret: z.string().meta({ description: 'whsec_… Shown this once.' }),
+})
+export type WebhookWithSecret = z.input<typeof WebhookWithSecret>
+
+export const WebhookParams = z.strictObject({ webhookId: id('wh') })
+
+export const deliveryStatuses = ['pending', 'succeeded', 'dead'] as const
+
+/** One event on its way to one webhook. */
+export const Delivery = z.strictObject({
+  id: id('del'),
+  eventId: id('evt'),
+  type: z.string(),
+  status: z.enum(deliveryStatuses),
+  createdAt: Instant,
+})
+export type Delivery = z.input<typeof Delivery>
+
+export const Attempt = z.strictObject({
+  id: id('att'),
+  deliveryId: id('del'),
+  eventId: id('evt'),
+  type: z.string(),
+  attempt: z.int(),
+  status: z.enum(['succeeded', 'failed']),
+  responseStatus: z.int().nullable(),
+  responseBody: z.string().nullable().meta({ description: 'The first kilobyte.' }),
+  durationMs: z.int(),
+  error: z.string().nullable(),
+  nextAttemptAt: Instant.nullable(),
+  createdAt: Instant,
+})
+export type Attempt = z.input<typeof Attempt>
+
+/** Which deliveries are made anew: the one that is named, or all that died since then. */
+export const ReplayRequest = z
+  .strictObject({ deliveryId: id('del').optional(), since: InstantInput.optional() })
+  .refine(({ deliveryId, since }) => (deliveryId === undefined) !== (since === undefined), {
+    message: 'give either deliveryId or since',
+    path: ['deliveryId'],
+  })
+export type ReplayRequest = z.output<typeof ReplayRequest>
+
+export const Replay = z.strictObject({ replayed: z.int() })
+
+/** An event as it is delivered, and when it happened. */
+export const Event = z.strictObject({
+  id: id('evt'),
+  type: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  createdAt: Instant,
+})
+export type Event = z.input<typeof Event>
+
+export const EventParams = z.strictObject({ eventId: id('evt') })
+export const EventQuery = PageQuery.extend({ type: z.enum(eventTypes).optional() })

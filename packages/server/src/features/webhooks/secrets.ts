@@ -1,0 +1,54 @@
+import { composeWebhookSecret } from '@purser/protocol'
+import { instantOf } from '../../platform/clock.ts'
+import type { Ctx, Deps } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import type { OrganisationId } from '../../platform/ids.ts'
+import { fail } from './errors.ts'
+import type { WebhookWithSecret } from './schema.ts'
+import { insertSecret, lockWebhook, retireSecrets, type WebhookId } from './store.ts'
+
+const secretBytes = 32
+const overlapMs = 86_400_000
+/** Secrets that sign at once; a receiver looks at a bounded number of signatures. */
+const secretsMax = 5
+
+/** Makes a secret that signs from now on and answers it; nothing else ever shows it. The caller holds the webhook. */
+export async function makeSecret(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promise<string> {
+  const secret = composeWebhookSecret(ctx.random.bytes(secretBytes))
+  const sealed = ctx.sealer.seal(Buffer.from(secret), placeOf(webhookId, ctx.tenant.organisationId))
+  await insertSecret(tx, webhookId, sealed)
+  return secret
+}
+
+/** The secret's text, to sign with. Throws where the sealed bytes are another webhook's. */
+export function openSecret(
+  { sealer }: Pick<Deps, 'sealer'>,
+  sealed: Uint8Array,
+  of: { readonly webhookId: WebhookId; readonly organisationId: OrganisationId },
+): string {
+  return Buffer.from(sealer.open(sealed, placeOf(of.webhookId, of.organisationId))).toString('utf8')
+}
+
+/**
+ * Makes a new secret. The old one signs beside it for 24 hours, so that a receiver changes over without missing anything; of many
+ * rotations in a day the newest few do.
+ */
+export function rotateSecret(ctx: Ctx, webhookId: WebhookId): Promise<WebhookWithSecret> {
+  return ctx.db.tx(async (tx) => {
+    const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
+    if (webhook === undefined) throw fail('webhook-not-found')
+    const now = ctx.clock.now()
+    await retireSecrets(tx, webhookId, {
+      now,
+      retiresAt: instantOf(now.getTime() + overlapMs),
+      keptMax: secretsMax - 1,
+    })
+    const secret = await makeSecret(tx, ctx, webhookId)
+    await ctx.audit(tx, { action: 'webhooks.rotateSecret', target: webhookId })
+    return { ...webhook, secret }
+  })
+}
+
+function placeOf(webhookId: WebhookId, organisationId: OrganisationId): string {
+  return `webhook-secret|${organisationId}|${webhookId}`
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Id, id } from '../../platform/ids.ts'
+
+export type WebhookId = Id<'wh'>
+
+export const WebhookRow = z.object({
+  id: id('wh'),
+  url: z.string(),
+  events: z.array(z.string()),
+  isActive: z.boolean(),
+  createdAt: z.date(),
+})
+export type WebhookRow = z.output<typeof WebhookRow>
+
+const columns = sql`id, url, events, is_active, created_at`
+
+/** Writes a webhook and its empty queue. */
+export async function insertWebhook(tx: Tx, tenant: Tenant, webhook: WebhookRow): Promise<void> {
+  await tx.run(sql`
+    insert into webhooks (id, organisation_id, environment, url, events, is_active, created_at)
+    values (${webhook.id}, ${tenant.organisationId}, ${tenant.environment}, ${webhook.url}, ${[...webhook.events]}, ${webhook.isActive},
+      ${webhook.createdAt})`)
+  await tx.run(sql`insert into webhook_queues (webhook_id) values (${webhook.id})`)
+}
+
+export function findWebhook(db: Queryable, tenant: Tenant, webhookId: WebhookId): Promise<WebhookRow | undefined> {
+  return db.maybeOne(
+    WebhookRow,
+    sql`
+    select ${columns} from webhooks
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${webhookId} and deleted_at is null`,
+  )
+}
+
+/**
+ * Holds the webhook's queue and then its row until the transaction ends: nobody writes deliveries for it meanwhile, so that those
+ * which are ended with it are all there are. Everybody who takes both takes them in this order.
+ */
+export async function lockWebhook(tx: Tx, tenant: Tenant, webhookId: WebhookId): Promise<WebhookRow | undefined> {
+  await tx.run(sql`
+    select 1 from webhook_queues q join webhooks w on w.id = q.webhook_id
+    where w.organisation_id = ${tenant.organisationId} and w.environment = ${tenant.environment} and q.webhook_id = ${webhookId}
+    for update of q`)
+  return tx.maybeOne(
+    WebhookRow,
+    sql`
+    select ${columns} from webhooks
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${webhookId} and deleted_at is null
+    for no key update`,
+  )
+}
+
+/** Webhooks, newest first, one more than the limit. */
+export function listWebhooks(
+  db: Queryable,
+  tenant: Tenant,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<WebhookRow[]> {
+  return db.many(
+    WebhookRow,
+    sql`
+    select ${columns} from webhooks
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null
+      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+    order by id desc limit ${page.limit + 1}`,
+  )
+}
+
+/** Writes what may change. One that is turned on again starts without a history of failures. */
+export async function updateWebhook(tx: Tx, tenant: Tenant, webhook: WebhookRow): Promise<void> {
+  const { id: webhookId, url, events, isActive } = webhook
+  await tx.run(sql`
+    update webhooks set url = ${url}, events = ${[...events]}, is_active = ${isActive},
+      failing_since = case when is_active then failing_since end
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${webhookId}`)
+}
+
+/** Turns it off; false when it was off already. */
+export async function markDisabled(tx: Tx, tenant: Tenant, webhookId: WebhookId): Promise<boolean> {
+  const disabled = await tx.run(sql`
+    update webhooks set is_active = false
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${webhookId}
+      and is_active and deleted_at is null`)
+  return disabled === 1
+}
+
+/** Takes it out of use, with its secrets; the row stays until its deliveries are forgotten. */
+export async function markDeleted(tx: Tx, tenant: Tenant, webhookId: WebhookId, deletedAt: Date): Promise<void> {
+  await tx.run(sql`
+    update webhooks set deleted_at = ${deletedAt}, is_active = false
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${webhookId}`)
+  await tx.run(sql`delete from webhook_secrets where webhook_id = ${webhookId}`)
+}
+
+/** How many webhooks there are, counted from the records. */
+export async function countWebhooks(db: Queryable, tenant: Tenant): Promise<number> {
+  const row = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select count(*) as count from webhooks
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null`,
+  )
+  return Number(row.count)
+}
+
+/** Keeps a new secret as the one that signs first. The caller holds the webhook. */
+export async function insertSecret(tx: Tx, webhookId: WebhookId, sealed: Uint8Array): Promise<void> {
+  await tx.run(sql`insert into webhook_secrets (webhook_id, secret) values (${webhookId}, ${sealed})`)
+}
+
+/** Lets the current secret sign until `retiresAt` and forgets those that no longer do, and all but the newest few. */
+export async function retireSecrets(
+  tx: Tx,
+  webhookId: WebhookId,
+  times: { readonly now: Date; readonly retiresAt: Date; readonly keptMax: number },
+): Promise<void> {
+  await tx.run(sql`
+    update webhook_secrets set retires_at = ${times.retiresAt} where webhook_id = ${webhookId} and retires_at is null`)
+  await tx.run(sql`
+    delete from webhook_secrets
+    where webhook_id = ${webhookId} and (retires_at <= ${times.now} or sequence not in (
+      select sequence from webhook_secrets where webhook_id = ${webhookId} order by sequence desc limit ${times.keptMax}))`)
+}

@@ -1,0 +1,93 @@
+import type { z } from 'zod'
+import type { Ctx } from '../../platform/ctx.ts'
+import { parseCustomerUrl } from '../../platform/customer-url.ts'
+import { newId } from '../../platform/ids.ts'
+import type { Page } from '../../platform/operation.ts'
+import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
+import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
+import { endPending } from './delivery-store.ts'
+import { fail } from './errors.ts'
+import type { NewWebhook, Webhook, WebhookChange, WebhookWithSecret } from './schema.ts'
+import { makeSecret } from './secrets.ts'
+import {
+  findWebhook,
+  insertWebhook,
+  listWebhooks,
+  lockWebhook,
+  markDeleted,
+  updateWebhook,
+  type WebhookId,
+  type WebhookRow,
+} from './store.ts'
+
+/**
+ * Registers an address that events are sent to, and answers the secret this once. The plan's counter is held until the webhook is
+ * there, so that parallel requests together never go over.
+ */
+export function createWebhook(ctx: Ctx, { url, events }: NewWebhook): Promise<WebhookWithSecret> {
+  refuseUrl(ctx, url)
+  return ctx.db.tx(async (tx) => {
+    await countOrRefuse(tx, ctx, 'webhooks')
+    const webhook: WebhookRow = { id: newId('wh', ctx), url, events, isActive: true, createdAt: ctx.clock.now() }
+    await insertWebhook(tx, ctx.tenant, webhook)
+    const secret = await makeSecret(tx, ctx, webhook.id)
+    await ctx.audit(tx, { action: 'webhooks.create', target: webhook.id, details: { host: hostIn(url), events } })
+    return { ...webhook, secret }
+  })
+}
+
+export async function getWebhook(ctx: Ctx, webhookId: WebhookId): Promise<Webhook> {
+  const webhook = await findWebhook(ctx.db, ctx.tenant, webhookId)
+  if (webhook === undefined) throw fail('webhook-not-found')
+  return webhook
+}
+
+export async function pageOfWebhooks(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<Webhook>> {
+  const rows = await listWebhooks(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
+  return pageOf(rows, query.limit, (row) => row.id)
+}
+
+/**
+ * Changes where events go, which ones, and whether any do. What waits for one that is turned off ends there and then; it can be
+ * replayed once the webhook is on again.
+ */
+export function changeWebhook(ctx: Ctx, webhookId: WebhookId, change: WebhookChange): Promise<Webhook> {
+  if (change.url !== undefined) refuseUrl(ctx, change.url)
+  return ctx.db.tx(async (tx) => {
+    const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
+    if (webhook === undefined) throw fail('webhook-not-found')
+    const { url = webhook.url, events = webhook.events, isActive = webhook.isActive } = change
+    const changed = { ...webhook, url, events, isActive }
+    await updateWebhook(tx, ctx.tenant, changed)
+    if (webhook.isActive && !isActive) await endPending(tx, ctx.tenant, webhookId, ctx.clock.now())
+    const details = { host: hostIn(url), events, isActive }
+    await ctx.audit(tx, { action: 'webhooks.update', target: webhookId, details })
+    return changed
+  })
+}
+
+/** Takes the webhook out of use: what waits for it is sent no more, and its place in the plan is free. */
+export function deleteWebhook(ctx: Ctx, webhookId: WebhookId): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const now = ctx.clock.now()
+    const period = periodOf('webhooks', now)
+    await lockCounter(tx, ctx.tenant, 'webhooks', period)
+    const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
+    if (webhook === undefined) throw fail('webhook-not-found')
+    await markDeleted(tx, ctx.tenant, webhookId, now)
+    await endPending(tx, ctx.tenant, webhookId, now)
+    await addToCounter(tx, ctx.tenant, 'webhooks', period, -1)
+    await ctx.audit(tx, { action: 'webhooks.delete', target: webhookId })
+  })
+}
+
+/** What a name leads to is known only at a delivery, which checks it; this refuses what no look-up could mend. */
+function refuseUrl({ customerReach }: Ctx, url: string): void {
+  const parsed = parseCustomerUrl(url, customerReach)
+  if (typeof parsed === 'string') throw fail('webhook-url-not-allowed', { reason: parsed })
+}
+
+/** For the audit log: paths and queries may hold what a receiver keeps secret. */
+function hostIn(url: string): string {
+  return new URL(url).host
+}

@@ -1,0 +1,145 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { leaseQueues } from '../../src/features/webhooks/delivery/queue-store.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { endEveryService, serveEnv, spawnService } from '../crash/service.ts'
+import { type Answering, status } from '../webhooks/receiver.ts'
+import { aStage, type Hook, type Stage } from '../webhooks/stage.ts'
+
+let stage: Stage
+
+beforeAll(async () => {
+  stage = await aStage()
+})
+afterEach(() => endEveryService())
+afterAll(() => stage?.stop())
+
+function countsOf(hooks: readonly Hook[], sent: readonly string[]) {
+  const lost = hooks.flatMap(({ receiver }) => sent.filter((id) => !receiver.ids().includes(id))).length
+  const arrived = hooks.reduce((sum, { receiver }) => sum + receiver.arrived.length, 0)
+  return { lost, arrived, duplicates: arrived - sent.length * hooks.length }
+}
+
+/** What is at a share of the way through the sorted numbers. */
+function quantile(numbers: readonly number[], share: number): number {
+  return [...numbers].sort((left, right) => left - right)[Math.floor(share * (numbers.length - 1))] ?? Number.NaN
+}
+
+/** Fails, drops or answers late now and then; what fails is due again 5 s later. */
+function unreliable(): Answering {
+  let number = 0
+  return (response, request, arrived) => {
+    number += 1
+    if (number % 11 === 0) return void request.socket.destroy()
+    if (number % 7 === 0) return status(500)(response, request, arrived)
+    if (number % 5 === 0) return void setTimeout(() => response.writeHead(200).end(), 20)
+    status(200)(response, request, arrived)
+  }
+}
+
+test('2,000 events over two processes that share the work arrive, each at each of four webhooks, none twice', async () => {
+  const org = await stage.world.organisation()
+  const another = await stage.world.another({ role: 'work' })
+  const hooks = await Promise.all(Array.from({ length: 4 }, () => stage.hook(org)))
+  const sent: string[] = []
+  for (let batch = 0; batch < 40; batch++) sent.push(...(await stage.publish(org, 50)))
+  await Promise.all(hooks.map(({ receiver }) => receiver.until(2_000)))
+  await expect.poll(() => stage.deliveries(hooks[0])).toEqual({ succeeded: 2_000 })
+  const counts = countsOf(hooks, sent)
+  console.log('two processes:', counts)
+  expect(counts).toEqual({ lost: 0, arrived: 8_000, duplicates: 0 })
+  await another.server.stop()
+})
+
+test('what a process that died held is delivered by another when its lease ends, and not before', async () => {
+  const org = await stage.world.organisation()
+  const hook = await stage.hook(org)
+  const now = stage.clock.now()
+  const { db } = stage.world.database
+  await stage.world.database.db.run(sql`update webhook_queues set look_at = ${now} where webhook_id = ${hook.id}`)
+  const until = new Date(now.getTime() + 30_000)
+  const held = await leaseQueues(db, { name: 'a-process-that-died', now, until }, 1_000)
+  expect(held).toContain(hook.id)
+  const witness = await stage.hook(org)
+  const [eventId] = await stage.publish(org)
+  await witness.receiver.until(1)
+  expect(hook.receiver.arrived).toHaveLength(0)
+  stage.clock.forward(30_001)
+  await hook.receiver.until(1)
+  expect(hook.receiver.ids()).toEqual([eventId])
+})
+
+test('two processes killed in the middle lose nothing of 2,000 events to unreliable receivers', async () => {
+  const own = await aStage('api')
+  const org = await own.world.organisation()
+  const { keyEncryption } = own.world.config
+  const key = 'base64' in keyEncryption ? keyEncryption.base64 : ''
+  const env = serveEnv(own.world.database.url, {
+    KEY_ENCRYPTION_KEY: key,
+    WEBHOOKS_ALLOW_PRIVATE: 'true',
+    ROLE: 'work',
+  })
+  const first = await Promise.all([spawnService(env).up(), spawnService(env).up()])
+  const hooks = await Promise.all(Array.from({ length: 3 }, () => own.hook(org, { answer: unreliable() })))
+  const sent: string[] = []
+  const publishing = (async () => {
+    for (let batch = 0; batch < 40; batch++) sent.push(...(await own.publish(org, 50)))
+  })()
+  await Promise.all(hooks.map(({ receiver }) => receiver.until(200)))
+  await Promise.all(first.map((service) => service.end('SIGKILL')))
+  const second = await Promise.all([spawnService(env).up(), spawnService(env).up()])
+  await publishing
+  await expect.poll(() => own.deliveries(), { timeout: 80_000, interval: 500 }).toEqual({ succeeded: 6_000 })
+  const counts = countsOf(hooks, sent)
+  console.log('killed in the middle:', counts)
+  expect(counts.lost).toBe(0)
+  await Promise.all(second.map((service) => service.end('SIGTERM')))
+  await own.stop()
+}, 120_000)
+
+test('an endpoint that hangs, with 1,000 deliveries queued, delays nobody else', async () => {
+  const org = await stage.world.organisation()
+  const other = await stage.world.organisation()
+  const quick = await stage.hook(org)
+  const latencies = async (): Promise<readonly number[]> => {
+    const waits: number[] = []
+    for (let round = 0; round < 200; round++) {
+      const before = quick.receiver.arrived.length
+      const began = performance.now()
+      await stage.publish(org)
+      await quick.receiver.until(before + 1)
+      waits.push((quick.receiver.arrived[before]?.at ?? Number.NaN) - began)
+    }
+    return waits
+  }
+  await latencies()
+  const alone = quantile(await latencies(), 0.95)
+  const hanging = await stage.hook(other, { answer: () => undefined })
+  await stage.publish(other, 1_000)
+  await hanging.receiver.until(4)
+  const beside = quantile(await latencies(), 0.95)
+  console.log(`event committed to receiver, p95: ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside one that hangs`)
+  expect(hanging.receiver.arrived.length).toBeLessThanOrEqual(8)
+  expect(beside).toBeLessThan(Math.max(2 * alone, 40))
+  expect(beside).toBeLessThan(125)
+  await stage.world.call(other.testKey, 'DELETE', `/webhooks/${hanging.id}`)
+})
+
+test('a thousand endpoints with something to retry cost a look a few statements, not one each', async () => {
+  const own = await aStage('api')
+  const org = await own.world.organisation()
+  const { deps } = own.world.server
+  const far = new Date(own.clock.now().getTime() + 3_600_000)
+  await deps.db.run(sql`
+    insert into webhooks (id, organisation_id, environment, url, events, created_at)
+    select 'wh_' || n, ${org.id}, 'test', 'http://127.0.0.1:9/', array['vault.sealed'], ${own.clock.now()} from generate_series(1, 10000) n`)
+  await deps.db.run(sql`insert into webhook_queues (webhook_id, look_at) select id, ${far} from webhooks`)
+  const due = { name: 'x', now: own.clock.now(), until: far }
+  expect(await leaseQueues(deps.db, due, 1_000)).toEqual([])
+  const plan = await deps.db.many(
+    z.object({ queryPlan: z.string().optional(), 'QUERY PLAN': z.string().optional() }),
+    sql`explain select webhook_id from webhook_queues where look_at <= ${own.clock.now()} order by look_at limit 1000`,
+  )
+  expect(JSON.stringify(plan)).toContain('webhook_queues_due')
+  await own.stop()
+})

@@ -1,0 +1,14 @@
+import type { Clock } from '../../src/platform/clock.ts'
+
+/** The machine's clock, put forward by as much as a test says: retries come days later, and a test has minutes. */
+export class ShiftedClock implements Clock {
+  #aheadMs = 0
+
+  now(): Date {
+    return new Date(Date.now() + this.#aheadMs)
+  }
+
+  forward(ms: number): void {
+    this.#aheadMs += ms
+  }
+}
