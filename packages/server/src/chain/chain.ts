@@ -80,6 +80,7 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
       if (known !== undefined) domains.set(token.toLowerCase(), known)
       return known
     },
+    accountsWithCode: (accounts) => withCode(rpc, accounts),
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
     findAuthorizationUsed: (token, authorizer, nonce, { since }) =>
       findUse(network, rpc, clock, { token, authorizer, nonce, since }),
@@ -102,6 +103,13 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
     sendTempo: (raw) => sendTempo(rpc, raw),
     lookUp: (hashes) => lookUp(rpc, hashes),
   }
+}
+
+async function withCode(rpc: Rpc, accounts: readonly Address[]): Promise<ReadonlySet<string>> {
+  if (accounts.length === 0) return new Set()
+  const answers = await rpc.batch(accounts.map((account) => ({ method: 'eth_getCode', params: [account, 'latest'] })))
+  const codes = answers.map((answer) => readHex(answer.ok ? answer.result : undefined, 'code'))
+  return new Set(accounts.filter((_, index) => codes[index] !== '0x').map((account) => account.toLowerCase()))
 }
 
 function domainReads(token: Address) {

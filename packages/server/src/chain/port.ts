@@ -33,6 +33,8 @@ export interface Chain {
   tokenDomain(token: Address): Promise<TokenDomain | undefined>
   /** The account's code as of the latest block; `0x` when it has none. */
   code(address: Address): Promise<Hex>
+  /** Those of the accounts, in lower case, that have code as of the latest block: contracts, and ordinary accounts that delegate (EIP-7702). */
+  accountsWithCode(accounts: readonly Address[]): Promise<ReadonlySet<string>>
   /** Whether the nonce is used or cancelled, as of the latest block, which may still be reorganised away. */
   authorizationState(token: Address, authorizer: Address, nonce: Hex): Promise<boolean>
   /**

@@ -25,11 +25,15 @@ function quantile(numbers: readonly number[], share: number): number {
   return [...numbers].sort((left, right) => left - right)[Math.floor(share * (numbers.length - 1))] ?? Number.NaN
 }
 
-/** Fails, drops or answers late now and then; what fails is due again 5 s later. */
+/** Fails, drops or answers late now and then, once for an event; what fails is due again 5 s later. */
 function unreliable(): Answering {
   let number = 0
+  const failed = new Set<string>()
   return (response, request, arrived) => {
     number += 1
+    const isSecond = failed.has(arrived.eventId)
+    failed.add(arrived.eventId)
+    if (isSecond) return status(200)(response, request, arrived)
     if (number % 11 === 0) return void request.socket.destroy()
     if (number % 7 === 0) return status(500)(response, request, arrived)
     if (number % 5 === 0) return void setTimeout(() => response.writeHead(200).end(), 20)
@@ -125,7 +129,7 @@ test('an endpoint that hangs, with 1,000 deliveries queued, delays nobody else',
   await stage.world.call(other.testKey, 'DELETE', `/webhooks/${hanging.id}`)
 })
 
-test('a thousand endpoints with something to retry cost a look a few statements, not one each', async () => {
+test('ten thousand endpoints that wait for a retry are not looked at one by one', async () => {
   const own = await aStage('api')
   const org = await own.world.organisation()
   const { deps } = own.world.server
@@ -134,10 +138,11 @@ test('a thousand endpoints with something to retry cost a look a few statements,
     insert into webhooks (id, organisation_id, environment, url, events, created_at)
     select 'wh_' || n, ${org.id}, 'test', 'http://127.0.0.1:9/', array['vault.sealed'], ${own.clock.now()} from generate_series(1, 10000) n`)
   await deps.db.run(sql`insert into webhook_queues (webhook_id, look_at) select id, ${far} from webhooks`)
+  await deps.db.run(sql`analyze webhook_queues`)
   const due = { name: 'x', now: own.clock.now(), until: far }
   expect(await leaseQueues(deps.db, due, 1_000)).toEqual([])
   const plan = await deps.db.many(
-    z.object({ queryPlan: z.string().optional(), 'QUERY PLAN': z.string().optional() }),
+    z.object({ 'QUERY PLAN': z.string() }),
     sql`explain select webhook_id from webhook_queues where look_at <= ${own.clock.now()} order by look_at limit 1000`,
   )
   expect(JSON.stringify(plan)).toContain('webhook_queues_due')

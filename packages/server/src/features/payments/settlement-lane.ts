@@ -13,6 +13,7 @@ import {
   countWaiting,
   forgetHash,
   listInTransaction,
+  listWaitingPayers,
   lockWaiting,
   markHash,
   markUnresolved,
@@ -83,13 +84,41 @@ async function sendBatch(ctx: System, lanes: Lanes, network: Network): Promise<b
     return true
   }
   await lanes.prepare(network)
-  return ctx.db.tx((tx) => planBatch(ctx, tx, lanes, network))
+  const payers = await payersNow(ctx, network)
+  return ctx.db.tx((tx) => planBatch(ctx, tx, lanes, { network, payers }))
 }
 
-async function planBatch(ctx: System, tx: Tx, lanes: Lanes, network: Network): Promise<boolean> {
+/** The accounts whose payments wait, and those of them that run code of their own now, in lower case. */
+interface Payers {
+  readonly asked: ReadonlySet<string>
+  readonly coded: ReadonlySet<string>
+}
+
+/**
+ * Asked anew for every batch, since an ordinary account can take on code after its payment was verified (EIP-7702), and the token
+ * asks that code whatever the form of the signature: it could burn the gas of everybody in the transaction. Who pays alone is
+ * in nobody's company and is not asked about.
+ */
+async function payersNow(ctx: System, network: Network): Promise<Payers> {
+  const payers = await listWaitingPayers(ctx.db, network.name, batchMax)
+  const asked = new Set(payers.map((payer) => payer.toLowerCase()))
+  const coded = payers.length < 2 ? new Set<string>() : await ctx.chains.on(network).accountsWithCode(payers)
+  return { asked, coded }
+}
+
+interface Batch {
+  readonly network: Network
+  readonly payers: Payers
+}
+
+async function planBatch(ctx: System, tx: Tx, lanes: Lanes, { network, payers }: Batch): Promise<boolean> {
   const locked = await lockWaiting(tx, network.name, batchMax)
   const now = ctx.clock.now()
-  const payments = company(locked.filter((payment) => !isLapsing(payment, now)))
+  const known = locked.filter(({ payer }) => payers.asked.has(payer.toLowerCase()))
+  const payments = company(
+    known.filter((payment) => !isLapsing(payment, now)),
+    payers.coded,
+  )
   if (payments.length === 0) return false
   const call = settlementCall(payments)
   const transactionId = await lanes.plan(tx, { network, ...call, value: 0n, purpose: settlementPurpose })
@@ -113,12 +142,13 @@ function isLapsing({ settlement }: SettlementRow, now: Date): boolean {
  * does a payment that a batch left out once: nobody can make a neighbour fail twice. A permit goes alone because its proxy asks who sends it,
  * and because its payer may be a contract.
  */
-function company(payments: readonly SettlementRow[]): SettlementRow[] {
+function company(payments: readonly SettlementRow[], coded: ReadonlySet<string>): SettlementRow[] {
+  const isAlone = (payment: SettlementRow): boolean => goesAlone(payment) || coded.has(payment.payer.toLowerCase())
   const first = payments[0]
-  if (first === undefined || goesAlone(first)) return first === undefined ? [] : [first]
+  if (first === undefined || isAlone(first)) return first === undefined ? [] : [first]
   let gas = 0n
   return payments.filter((payment) => {
-    if (goesAlone(payment)) return false
+    if (isAlone(payment)) return false
     gas += gasOf(payment.settlement)
     return gas <= batchGasMax
   })

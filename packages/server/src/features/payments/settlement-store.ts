@@ -59,6 +59,21 @@ export function markCharged(
   )
 }
 
+const PayerRow = z.object({ payer: z.templateLiteral(['0x', z.string()]) })
+
+/** Who pays the oldest waiting payments of a network, each once, without locking anything. */
+export async function listWaitingPayers(db: Queryable, network: string, most: number): Promise<`0x${string}`[]> {
+  const rows = await db.many(
+    PayerRow,
+    sql`
+    select distinct payer from (
+      select payer from payments
+      where network = ${network} and status = 'settling' and chain_transaction_id is null and not unresolved
+      order by settling_at limit ${most}) as oldest`,
+  )
+  return rows.map(({ payer }) => payer)
+}
+
 /** Takes waiting payments of one network, oldest first; another process that looks at the same moment gets others. */
 export function lockWaiting(tx: Tx, network: string, most: number): Promise<SettlementRow[]> {
   return tx.many(

@@ -19,6 +19,8 @@ export class HeldEndpoint {
   #ahead: DueRow[] = []
   /** Read or under way, until it is kept what became of them. */
   readonly #inHand = new Set<string>()
+  /** Kept since a look began, which may have read the table as it was before. */
+  readonly #keptMeanwhile = new Set<string>()
   #underWay = 0
   #readAt = Number.NEGATIVE_INFINITY
   #mayHaveMore = true
@@ -29,7 +31,14 @@ export class HeldEndpoint {
     this.heldSince = now
   }
 
-  /** How many rows to ask for, those in hand included; 0 when nothing need be read now. */
+  /** A look begins: how many rows to ask for, those in hand included; 0 when nothing need be read now. */
+  beginRead(now: number, pollMs: number): number {
+    const most = this.wants(now, pollMs)
+    if (most > 0) this.#keptMeanwhile.clear()
+    return most
+  }
+
+  /** The same without beginning. */
   wants(now: number, pollMs: number): number {
     this.#forgetStale(now)
     const isLow = this.#ahead.length * 4 < this.#aheadWanted
@@ -44,7 +53,7 @@ export class HeldEndpoint {
     this.#aheadWanted = now - this.#readAt < staleMs ? Math.min(2 * this.#aheadWanted, aheadMax) : aheadFirst
     this.#readAt = now
     this.#mayHaveMore = row !== undefined && due.length === most
-    const fresh = row === undefined ? [] : due.filter(({ id }) => !this.#inHand.has(id))
+    const fresh = row === undefined ? [] : due.filter(({ id }) => !this.#inHand.has(id) && !this.#keptMeanwhile.has(id))
     this.#ahead = fresh
     for (const { id } of fresh) this.#inHand.add(id)
   }
@@ -73,6 +82,7 @@ export class HeldEndpoint {
   /** What became of it is kept, or never will be. */
   kept(deliveryId: string): void {
     this.#inHand.delete(deliveryId)
+    this.#keptMeanwhile.add(deliveryId)
   }
 
   /** Nothing is in hand, and the last look found no more. */

@@ -120,7 +120,7 @@ export class WebhookWorker {
   async #readDue(): Promise<void> {
     const now = performance.now()
     const wanted = [...this.#held.values()].flatMap((endpoint) => {
-      const most = endpoint.wants(now, pollMs)
+      const most = endpoint.beginRead(now, pollMs)
       return most === 0 ? [] : [{ webhookId: endpoint.webhookId, most }]
     })
     if (wanted.length === 0) return
