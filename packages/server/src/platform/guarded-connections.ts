@@ -101,10 +101,8 @@ function openPool({ url, address }: Destination, limits: ConnectionLimits, conne
 
 /** Connects to the address and to nothing that the name may mean by now; the certificate must be the name's all the same. */
 function connectTo(address: string, connect: buildConnector.connector): buildConnector.connector {
-  return ({ servername: _, ...options }, callback) => {
-    const isNamed = options.protocol === 'https:' && options.hostname !== address
-    const pinned = { ...options, hostname: address, ...(isNamed && { servername: options.hostname }) }
-    connect(pinned, (...[error, socket]) => {
+  return (options, callback) => {
+    connect({ ...options, hostname: address }, (...[error, socket]) => {
       if (error === null) callback(null, socket)
       else callback(new ConnectFailure(error), null)
     })
