@@ -13,26 +13,31 @@ if ('faults' in config) {
   process.exit(2)
 }
 
+// Before the start and not after it: whoever is told to stop as soon as it says that it is up must know how.
+const told = Promise.withResolvers<NodeJS.Signals>()
+let isTold = false
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(signal, () => {
+    if (isTold && !isUp) process.exit(1)
+    isTold = true
+    told.resolve(signal)
+  })
+}
+
+let isUp = false
 const server = await bootServer(config).catch((error: unknown) => {
   process.stderr.write(`Purser did not start: ${reasonOf(error)}\n`)
   process.exit(1)
 })
+isUp = true
 
-let stopping = false
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.on(signal, () => {
-    if (stopping) return
-    stopping = true
-    server.log.info({ signal }, 'stopping')
-    server.stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        server.log.error({ err: error }, 'stopping failed')
-        process.exit(1)
-      },
-    )
-  })
-}
+const signal = await told.promise
+server.log.info({ signal }, 'stopping')
+await server.stop().catch((error: unknown) => {
+  server.log.error({ err: error }, 'stopping failed')
+  process.exit(1)
+})
+process.exit(0)
 
 /** A refused connection to a name with several addresses is an error without words around those that have them. */
 function reasonOf(error: unknown): string {

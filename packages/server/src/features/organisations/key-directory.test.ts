@@ -40,10 +40,11 @@ function aClock(at: string) {
   }
 }
 
+/** Of the test key and then of the live one: two ids of one millisecond come in any order. */
 async function lastUsed(organisationId: string): Promise<(string | null)[]> {
   const rows = await world.database.db.many(
     z.object({ lastUsedAt: z.date().nullable() }),
-    sql`select last_used_at from api_keys where organisation_id = ${organisationId} order by id`,
+    sql`select last_used_at from api_keys where organisation_id = ${organisationId} order by environment desc`,
   )
   return rows.map((row) => row.lastUsedAt?.toISOString() ?? null)
 }
