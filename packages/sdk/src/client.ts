@@ -9,6 +9,7 @@ import { sessionsOf } from './sessions.ts'
 import { type Method, type RequestOptions, type TransportSettings, transport } from './transport.ts'
 import { vaultsOf } from './vaults.ts'
 import { chainsOf, walletsOf } from './wallets.ts'
+import { eventsOf, webhooksOf } from './webhook-endpoints.ts'
 
 export interface PurserOptions {
   /** `svc_test_sk_…` or `svc_live_sk_…`. A secret: never in a browser, never in a log. */
@@ -42,6 +43,8 @@ export function createPurser(options: PurserOptions) {
     account: accountOf(send),
     billing: billingOf(send),
     registry: registryOf(send),
+    webhooks: webhooksOf(send),
+    events: eventsOf(send),
     wallets: walletsOf(send),
     chains: chainsOf(send),
     /**

@@ -80,3 +80,16 @@ export type {
   VaultToken,
 } from './vault-records.ts'
 export type { ByoWallet, Chain, ChainName, NewByoWallet, Token } from './wallets.ts'
+export type {
+  CreatedWebhook,
+  EventQuery,
+  NewWebhook,
+  RecordedEvent,
+  Replayed,
+  ReplayRequest,
+  RotatedSecret,
+  TestedWebhook,
+  Webhook,
+  WebhookAttempt,
+  WebhookChange,
+} from './webhook-endpoints.ts'

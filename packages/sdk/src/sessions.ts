@@ -41,9 +41,12 @@ export function sessionsOf(send: Send) {
       listUntyped(send, '/sessions', { ...options, query }),
     get: (sessionId: string, options?: CallOptions): Promise<Session> =>
       callUntyped(send, 'GET', '/sessions/{sessionId}', { ...options, params: { sessionId } }),
-    /** The session that a token opens there; throws `PaymentRefusedError` (402 `session-not-found`) when it opens nothing. */
+    /**
+     * The session that a token opens there; throws `PaymentRefusedError` (402 `session-not-found`) when it opens nothing. A look, asked anew
+     * each time: with an Idempotency-Key Purser would keep an answer for a day, also for each token that a stranger makes up.
+     */
     verify: async (body: SessionCheck, options?: CallOptions): Promise<Session> =>
-      believe(await send('POST', '/sessions/verify', { ...options, body }), readSession),
+      believe(await send('POST', '/sessions/verify', { keyless: true, ...options, body }), readSession),
   }
 }
 

@@ -68,6 +68,18 @@ test('a no, and an answer that is none, are asked for again each time', async ()
   expect(asked).toHaveLength(3)
 })
 
+test('Purser keeps no answer to a look at a session: none is kept for tokens that strangers make up', async () => {
+  const keys: unknown[] = []
+  const answer: typeof fetch = async (_input, init) => {
+    keys.push(new Headers(init?.headers).get('idempotency-key'))
+    return no()
+  }
+  const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: answer, maxRetries: 0 })
+  const gate = openGate(purser, { walletId: 'byw_1' }, () => noon)
+  for (const number of [1, 2]) expect(await gate.check(tokenNumber(number), host)).toBeUndefined()
+  expect(keys).toEqual([null, null])
+})
+
 test('a hundred calls at once ask once', async () => {
   const { gate, asked } = aGate(yes())
   const answers = await Promise.all(Array.from({ length: 100 }, () => gate.check(token, host)))

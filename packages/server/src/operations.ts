@@ -12,7 +12,7 @@ import {
   vaultTokenOperations,
 } from './features/vaults/index.ts'
 import { walletOperations } from './features/wallets/index.ts'
-import { eventOperations, webhookOperations } from './features/webhooks/index.ts'
+import { eventOperations, eventPayloads, webhookOperations } from './features/webhooks/index.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
 
@@ -36,9 +36,13 @@ export const operations: readonly Operation[] = [
 ]
 
 /** The OpenAPI 3.1 document; `openapi.json` is its committed copy. */
-export const openApi = openApiDocument(operations, {
-  title: 'Purser',
-  version: '1.0.0',
-  description:
-    'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain.',
-})
+export const openApi = openApiDocument(
+  operations,
+  {
+    title: 'Purser',
+    version: '1.0.0',
+    description:
+      'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain.',
+  },
+  eventPayloads,
+)

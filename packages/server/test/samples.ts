@@ -21,6 +21,10 @@ export interface Resources {
   /** Vaults to be persisted and sealed, and one that is sealed. */
   readonly closing: string
   readonly sealed: string
+  /** A webhook, a delivery to it, and the event that it tells. */
+  readonly wh: string
+  readonly del: string
+  readonly evt: string
 }
 
 /** A request of an operation: what stands in the path's braces, and the body. */
@@ -62,7 +66,17 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     reg: String(route?.id),
     ...vaults,
     ...session,
+    ...(await makeWebhook(world, key)),
   }
+}
+
+/** Where nobody listens. */
+const hookUrl = 'http://127.0.0.1:9/hook'
+
+async function makeWebhook(world: World, key: string): Promise<Pick<Resources, 'wh' | 'del' | 'evt'>> {
+  const { id } = (await world.call(key, 'POST', '/webhooks', { url: hookUrl, events: ['vault.sealed'] })).body
+  const tested = await world.call(key, 'POST', `/webhooks/${id}/test`)
+  return { wh: String(id), del: String(tested.body.id), evt: String(tested.body.eventId) }
 }
 
 async function makeSession(
@@ -182,6 +196,20 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'vaults.proof': () => ({ params: { id: ids.sealed } }),
     // Of a vault that is sealed nothing is told any more: the answer is no stream without end.
     'vaults.events': () => ({ params: { id: ids.sealed } }),
+    'webhooks.create': () => ({ body: { url: hookUrl, events: ['vault.sealed', 'payment.received'] } }),
+    'webhooks.list': () => ({}),
+    'webhooks.get': () => ({ params: { webhookId: ids.wh } }),
+    'webhooks.update': () => ({
+      params: { webhookId: ids.wh },
+      body: { url: hookUrl, events: ['vault.sealed'], isActive: true },
+    }),
+    'webhooks.delete': () => ({ params: { webhookId: ids.wh } }),
+    'webhooks.attempts.list': () => ({ params: { webhookId: ids.wh } }),
+    'webhooks.replay': () => ({ params: { webhookId: ids.wh }, body: { deliveryId: ids.del } }),
+    'webhooks.test': () => ({ params: { webhookId: ids.wh } }),
+    'webhooks.rotateSecret': () => ({ params: { webhookId: ids.wh } }),
+    'events.list': () => ({}),
+    'events.get': () => ({ params: { eventId: ids.evt } }),
     'billing.usage': () => ({}),
     'billing.plan': () => ({}),
     'billing.rebuildCache': () => ({}),

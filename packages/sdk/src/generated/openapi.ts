@@ -933,8 +933,1184 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/webhooks": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List webhooks, newest first. */
+        readonly get: operations["webhooks.list"];
+        readonly put?: never;
+        /** Have events sent to an address of yours. */
+        readonly post: operations["webhooks.create"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/webhooks/{webhookId}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get one webhook. */
+        readonly get: operations["webhooks.get"];
+        readonly put?: never;
+        readonly post?: never;
+        /** Send no more events to an address. */
+        readonly delete: operations["webhooks.delete"];
+        readonly options?: never;
+        readonly head?: never;
+        /** Change where events go, which ones, or whether any do. */
+        readonly patch: operations["webhooks.update"];
+        readonly trace?: never;
+    };
+    readonly "/webhooks/{webhookId}/attempts": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List attempts to deliver, newest first. */
+        readonly get: operations["webhooks.attempts.list"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/webhooks/{webhookId}/replay": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Deliver again: one delivery, or all that died since a time. */
+        readonly post: operations["webhooks.replay"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/webhooks/{webhookId}/test": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Send the event webhook.test to this webhook. */
+        readonly post: operations["webhooks.test"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/webhooks/{webhookId}/rotate-secret": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Make a new secret; the old one signs beside it for 24 hours. */
+        readonly post: operations["webhooks.rotateSecret"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/events": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the events of the last 30 days, newest first. */
+        readonly get: operations["events.list"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/events/{eventId}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get one event of the last 30 days. */
+        readonly get: operations["events.get"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    readonly "payment.received": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event payment.received. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "payment.received";
+                        readonly payload: {
+                            readonly paymentId: string;
+                            readonly walletId: string | null;
+                            readonly amount: string;
+                            readonly token: string;
+                            readonly chain: string;
+                            readonly payer: string | null;
+                            readonly protocol: string;
+                            readonly txHash: string | null;
+                            readonly route: string | null;
+                            readonly vaultId: string | null;
+                            /** Format: date-time */
+                            readonly receivedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "payment.settled": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event payment.settled. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "payment.settled";
+                        readonly payload: {
+                            readonly paymentId: string;
+                            readonly walletId: string | null;
+                            readonly amount: string;
+                            readonly token: string;
+                            readonly chain: string;
+                            readonly payer: string | null;
+                            readonly txHash: string | null;
+                            /** Format: date-time */
+                            readonly settledAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "payment.settlement_failed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event payment.settlement_failed. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "payment.settlement_failed";
+                        readonly payload: {
+                            readonly paymentId: string;
+                            readonly walletId: string | null;
+                            readonly amount: string;
+                            readonly token: string;
+                            readonly chain: string;
+                            readonly payer: string | null;
+                            readonly reason: string;
+                            /** Format: date-time */
+                            readonly failedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "vault.sealed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event vault.sealed. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "vault.sealed";
+                        readonly payload: {
+                            readonly vaultId: string;
+                            readonly summary: string;
+                            /** Format: date-time */
+                            readonly sealedAt: string;
+                            readonly manifestHash: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "vault.expiring": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event vault.expiring. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "vault.expiring";
+                        readonly payload: {
+                            readonly vaultId: string;
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "vault.expired": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event vault.expired. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "vault.expired";
+                        readonly payload: {
+                            readonly vaultId: string;
+                            /** Format: date-time */
+                            readonly expiredAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "vault.extended": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event vault.extended. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "vault.extended";
+                        readonly payload: {
+                            readonly vaultId: string;
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "vault.persisted": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event vault.persisted. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "vault.persisted";
+                        readonly payload: {
+                            readonly vaultId: string;
+                            /** Format: date-time */
+                            readonly persistedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "deposit.success": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event deposit.success. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "deposit.success";
+                        readonly payload: {
+                            readonly walletId: string;
+                            readonly txHash: string;
+                            readonly logIndex: number;
+                            readonly amount: string;
+                            readonly rawAmount: string;
+                            readonly tokenSymbol: string;
+                            readonly chain: string;
+                            readonly from: string;
+                            readonly to: string;
+                            readonly blockNumber: number;
+                            /** Format: date-time */
+                            readonly confirmedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "transfer.completed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event transfer.completed. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "transfer.completed";
+                        readonly payload: {
+                            readonly transactionId: string;
+                            readonly walletId: string;
+                            readonly route: string;
+                            readonly fromChain: string;
+                            readonly toChain: string;
+                            readonly amount: string;
+                            readonly fromToken: string;
+                            readonly toToken: string;
+                            readonly txHash: string;
+                            /** Format: date-time */
+                            readonly confirmedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "transfer.failed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event transfer.failed. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "transfer.failed";
+                        readonly payload: {
+                            readonly transactionId: string;
+                            readonly walletId: string;
+                            readonly route: string;
+                            readonly reason: string;
+                            readonly refundTxHash: string | null;
+                            readonly refundedAt: string | null;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "withdrawal.completed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event withdrawal.completed. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "withdrawal.completed";
+                        readonly payload: {
+                            readonly withdrawalId: string;
+                            readonly walletId: string;
+                            readonly amount: string;
+                            readonly token: string;
+                            readonly reference: string | null;
+                            /** Format: date-time */
+                            readonly completedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "withdrawal.failed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event withdrawal.failed. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "withdrawal.failed";
+                        readonly payload: {
+                            readonly withdrawalId: string;
+                            readonly reason: string;
+                            /** Format: date-time */
+                            readonly failedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "webhook.disabled": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event webhook.disabled. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "webhook.disabled";
+                        readonly payload: {
+                            readonly webhookId: string;
+                            /** Format: date-time */
+                            readonly disabledAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "webhook.test": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event webhook.test. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "webhook.test";
+                        readonly payload: {
+                            readonly webhookId: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+}
 export interface components {
     schemas: {
         readonly Problem: {
@@ -7916,6 +9092,1070 @@ export interface operations {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                     readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "webhooks.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example wh_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly url: string;
+                        readonly events: readonly string[];
+                        readonly isActive: boolean;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    }[];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "webhooks.create": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @example https://example.com/webhooks */
+                    readonly url: string;
+                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "transfer.completed" | "transfer.failed" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test")[];
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 201: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wh_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly url: string;
+                        readonly events: readonly string[];
+                        readonly isActive: boolean;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        /** @description whsec_… Shown this once. */
+                        readonly secret: string;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused`, `webhook-url-not-allowed` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `webhook-limit-reached` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "webhooks.get": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly webhookId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wh_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly url: string;
+                        readonly events: readonly string[];
+                        readonly isActive: boolean;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `webhook-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "webhooks.delete": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly webhookId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done; no body. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `webhook-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "webhooks.update": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly webhookId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @example https://example.com/webhooks */
+                    readonly url?: string;
+                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "transfer.completed" | "transfer.failed" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test")[];
+                    readonly isActive?: boolean;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wh_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly url: string;
+                        readonly events: readonly string[];
+                        readonly isActive: boolean;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `webhook-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `webhook-url-not-allowed` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "webhooks.attempts.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                readonly webhookId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example att_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example del_01h455vb4pex5vsknk084sn02q */
+                        readonly deliveryId: string;
+                        /** @example evt_01h455vb4pex5vsknk084sn02q */
+                        readonly eventId: string;
+                        readonly type: string;
+                        readonly attempt: number;
+                        /** @enum {string} */
+                        readonly status: "succeeded" | "failed";
+                        readonly responseStatus: number | null;
+                        /** @description The first kilobyte. */
+                        readonly responseBody: string | null;
+                        readonly durationMs: number;
+                        readonly error: string | null;
+                        readonly nextAttemptAt: string | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    }[];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `webhook-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "webhooks.replay": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly webhookId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @example del_01h455vb4pex5vsknk084sn02q */
+                    readonly deliveryId?: string;
+                    /** Format: date-time */
+                    readonly since?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 202: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example del_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example evt_01h455vb4pex5vsknk084sn02q */
+                        readonly eventId: string;
+                        readonly type: string;
+                        /** @enum {string} */
+                        readonly status: "pending" | "succeeded" | "dead";
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    } | {
+                        readonly replayed: number;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `webhook-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress`, `webhook-disabled` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused`, `delivery-not-found` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "webhooks.test": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly webhookId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example del_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example evt_01h455vb4pex5vsknk084sn02q */
+                        readonly eventId: string;
+                        readonly type: string;
+                        /** @enum {string} */
+                        readonly status: "pending" | "succeeded" | "dead";
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `webhook-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress`, `webhook-disabled` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "webhooks.rotateSecret": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly webhookId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wh_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly url: string;
+                        readonly events: readonly string[];
+                        readonly isActive: boolean;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        /** @description whsec_… Shown this once. */
+                        readonly secret: string;
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `webhook-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "events.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "transfer.completed" | "transfer.failed" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test";
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example evt_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly type: string;
+                        readonly payload: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    }[];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "events.get": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly eventId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example evt_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly type: string;
+                        readonly payload: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `event-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                     readonly [name: string]: unknown;
                 };
                 content: {

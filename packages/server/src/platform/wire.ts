@@ -38,10 +38,17 @@ export const StorableJsonObject = z
   .record(z.string(), z.unknown())
   .refine(isStorable, 'must be JSON of well-formed text without NUL characters')
 
-/** A free-form object kept as it was sent, at most 16 KiB as text. */
+/** A free-form object kept as it was sent, at most 16 KiB as text with its numbers written out. */
 export const Metadata = z
   .record(text(128), Json)
-  .refine((value) => JSON.stringify(value).length <= 16_384, 'must be at most 16 KiB of JSON')
+  .refine((value) => JSON.stringify(value).length + zerosOf(value) <= 16_384, 'must be at most 16 KiB of JSON')
+
+/** What jsonb adds in writing numbers out: `1e308` takes three hundred digits in the database and in every answer from it. */
+function zerosOf(value: unknown): number {
+  if (typeof value === 'number') return Math.abs(Number(String(value).split('e')[1] ?? 0))
+  if (typeof value !== 'object' || value === null) return 0
+  return Object.values(value).reduce((sum: number, inner) => sum + zerosOf(inner), 0)
+}
 
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0

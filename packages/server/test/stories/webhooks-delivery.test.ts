@@ -1,10 +1,10 @@
+import { webcrypto } from 'node:crypto'
 import { verifyServiceWebhook, verifyStandardWebhook, verifyWebhookByKey } from '@purser/protocol'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
-import { webcrypto } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { retryDelaysMs } from '../../src/features/webhooks/delivery/schedule.ts'
-import { aReceiver, type Arrived, status } from '../webhooks/receiver.ts'
+import { type Arrived, aReceiver, status } from '../webhooks/receiver.ts'
 import { aStage, type Hook, type Stage } from '../webhooks/stage.ts'
 import { codeOf, type Org } from '../world.ts'
 

@@ -4,7 +4,7 @@ import { sql } from '../../src/platform/db/db.ts'
 import { publishEvents } from '../../src/platform/events.ts'
 import { type Answer, aWorld, type Org, type World } from '../world.ts'
 import { ShiftedClock } from './clock.ts'
-import { aReceiver, type Answering, type Receiver } from './receiver.ts'
+import { type Answering, aReceiver, type Receiver } from './receiver.ts'
 
 export interface Hook {
   readonly id: string
@@ -40,7 +40,8 @@ export async function aStage(role: 'all' | 'api' = 'all'): Promise<Stage> {
       return { id: String(made.body.id), secret: String(made.body.secret), receiver }
     },
     publish: (org, count = 1, type = 'vault.persisted') => publish(world, org, { count, type }),
-    attempts: async (org, hook) => (await world.call(org.testKey, 'GET', `/webhooks/${hook.id}/attempts?limit=500`)).list,
+    attempts: async (org, hook) =>
+      (await world.call(org.testKey, 'GET', `/webhooks/${hook.id}/attempts?limit=500`)).list,
     async deliveries(hook) {
       const rows = await world.database.db.many(
         z.object({ status: z.string(), count: z.bigint() }),

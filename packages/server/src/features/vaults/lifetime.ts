@@ -2,7 +2,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { planOf } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { tellExpiring, tellStream } from './expiring.ts'
-import { giveBack, takeOrRefuse } from './quota.ts'
+import { giveBack, holdPlace, takeOrRefuse } from './quota.ts'
 import type { ExtendRequest, Vault } from './schema.ts'
 import { markPersisted, setLifetime } from './store.ts'
 import { lifetimeFrom } from './ttl.ts'
@@ -16,6 +16,7 @@ export function extendVault(ctx: Ctx, vaultId: VaultId, { ttl }: ExtendRequest):
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
     if (vault.persistedAt !== null) throw fail('vault-persisted')
+    await holdPlace(tx, ctx, vault)
     const lifetime = lifetimeFrom(ctx, await planOf(tx, ctx.tenant.organisationId), ttl)
     await setLifetime(tx, ctx.tenant, vaultId, lifetime)
     const payload = { expiresAt: lifetime.expiresAt.toISOString() }
@@ -33,6 +34,7 @@ export function persistVault(ctx: Ctx, vaultId: VaultId): Promise<Vault> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
     if (vault.persistedAt !== null) return shownVault(ctx.tenant, vault)
+    await holdPlace(tx, ctx, vault)
     const persistedAt = ctx.clock.now()
     await giveBack(tx, ctx, { activeVaults: 1 })
     const plan = await planOf(tx, ctx.tenant.organisationId)

@@ -14,12 +14,17 @@ import {
   type UsageKind,
   unlimited,
 } from '../plans/index.ts'
+import { fail } from './errors.ts'
 import { countLapsed } from './lapse-store.ts'
 import type { VaultQuota } from './schema.ts'
 import type { VaultRow } from './store.ts'
+import { isGone } from './vault.ts'
 
 type Limits = Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl'>
 type VaultKind = Extract<UsageKind, 'activeVaults' | 'persistedVaults' | 'storageBytes'>
+
+/** In the order in which everybody locks them. */
+const vaultKinds = ['activeVaults', 'persistedVaults', 'storageBytes'] as const satisfies readonly VaultKind[]
 
 export interface Taken {
   readonly kind: VaultKind
@@ -52,14 +57,23 @@ async function lapsedOf(db: Queryable, tenant: Tenant, kind: VaultKind, now: Dat
   return kind === 'activeVaults' ? lapsed.vaults : lapsed.bytes
 }
 
-/** Gives counts back; counters in the order in which everybody locks them. */
+/**
+ * Holds the counters in which a vault that is to live past its present end has its place, so that nobody is given that place when the
+ * end comes meanwhile. Throws where it came while they were waited for: by then the place may be another's.
+ */
+export async function holdPlace(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vault: VaultRow): Promise<void> {
+  for (const kind of vaultKinds) await lockCounter(tx, ctx.tenant, kind, periodOf(kind, ctx.clock.now()))
+  if (isGone(vault, ctx.clock.now())) throw fail('vault-not-found')
+}
+
+/** Gives counts back. */
 export async function giveBack(
   tx: Tx,
   ctx: Pick<Ctx, 'tenant' | 'clock'>,
   given: Readonly<Partial<Record<VaultKind, number>>>,
 ): Promise<void> {
   const now = ctx.clock.now()
-  for (const kind of ['activeVaults', 'persistedVaults', 'storageBytes'] as const) {
+  for (const kind of vaultKinds) {
     const count = given[kind] ?? 0
     if (count !== 0) await addToCounter(tx, ctx.tenant, kind, periodOf(kind, now), -count)
   }

@@ -11,8 +11,15 @@ export interface ApiInfo {
   readonly description: string
 }
 
-/** The OpenAPI 3.1 document of these operations, made from the schemas that validate them. */
-export function openApiDocument(operations: readonly Operation[], info: ApiInfo): Json {
+/** What is sent to webhooks: the schema of each event type's payload. */
+export type EventPayloads = Readonly<Record<string, z.ZodType>>
+
+/** The OpenAPI 3.1 document of these operations and of these events, made from the schemas that validate them. */
+export function openApiDocument(
+  operations: readonly Operation[],
+  info: ApiInfo,
+  eventPayloads: EventPayloads = {},
+): Json {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const operation of operations) {
     paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: describe(operation) }
@@ -24,6 +31,9 @@ export function openApiDocument(operations: readonly Operation[], info: ApiInfo)
     security: [{ apiKey: [] }],
     tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name })),
     paths,
+    webhooks: Object.fromEntries(
+      Object.entries(eventPayloads).map(([type, payload]) => [type, eventOf(type, payload)]),
+    ),
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' },
@@ -41,6 +51,44 @@ export function openApiDocument(operations: readonly Operation[], info: ApiInfo)
     },
   }
 }
+
+/** A delivery to a webhook, whose body no one but its receiver reads: the schema is a promise. */
+function eventOf(type: string, payload: z.ZodType): Json {
+  const schema = {
+    type: 'object',
+    properties: {
+      eventId: { type: 'string', description: 'The same whenever the event is delivered again.' },
+      type: { type: 'string', const: type },
+      payload: schemaOf(payload, 'output'),
+    },
+    required: ['eventId', 'type', 'payload'],
+  }
+  return {
+    post: {
+      summary: `The event ${type}.`,
+      security: [],
+      parameters: deliveryHeaders.map(([name, description]) => {
+        return { name, in: 'header', required: true, schema: { type: 'string' }, description }
+      }),
+      requestBody: { required: true, content: { 'application/json': { schema } } },
+      responses: {
+        '2XX': { description: 'Taken. Anything else, or nothing within ten seconds, and it is delivered again.' },
+        410: { description: 'Nothing more is wanted; the webhook is turned off.' },
+      },
+    },
+  }
+}
+
+const deliveryHeaders = [
+  [
+    'X-Service-Signature',
+    'sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation.',
+  ],
+  ['X-Service-Timestamp', 'When this attempt was made, in Unix seconds.'],
+  ['webhook-id', 'The eventId (Standard Webhooks).'],
+  ['webhook-timestamp', 'When this attempt was made, in Unix seconds (Standard Webhooks).'],
+  ['webhook-signature', 'Signatures v1 and v1a, separated by spaces (Standard Webhooks).'],
+] as const
 
 /** Every refusal that an operation may answer: its room's and the platform's. */
 export function errorsOf(operation: Operation): ErrorTable {

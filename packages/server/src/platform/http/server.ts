@@ -5,13 +5,19 @@ import { failPlatform, Problem } from '../errors.ts'
 import type { RequestId } from '../ids.ts'
 import { Live } from '../live.ts'
 import type { Guest, GuestRequest, Operation } from '../operation.ts'
+import { Pour } from '../pour.ts'
 import { type Identity, unauthorized } from './authenticate.ts'
 import { callerOf, callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer } from './call.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
 import { OpenLines } from './line.ts'
+import { pourInto } from './pouring.ts'
+import { limitBodySilence, limitBodyTime } from './slow-body.ts'
 
 /** Bytes of a JSON request body. */
 export const bodyBytesMax = 1_048_576
+const bodyMsMax = 60_000
+/** Of any request, uploads of large files over slow lines among them. */
+const requestMsMax = 12 * 3_600_000
 
 /** An address that needs no key: health, documents, problem pages. */
 export interface PublicPage {
@@ -28,6 +34,11 @@ export interface HttpOptions {
   readonly addressLimit: RateLimit
   /** Whether X-Forwarded-For names the caller (behind a proxy of our own). */
   readonly trustProxy: boolean
+  /**
+   * Milliseconds for a body that is read whole to arrive, and between two pieces of one that is read as it comes; a minute when
+   * left out.
+   */
+  readonly bodyMsMax?: number
 }
 
 export interface HttpServer {
@@ -44,7 +55,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     logger: false,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    requestTimeout: 60_000,
+    requestTimeout: requestMsMax,
     keepAliveTimeout: 72_000,
     exposeHeadRoutes: false,
     genReqId: () => newRequestId(options.deps),
@@ -55,6 +66,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  limitBodies(app, options)
   app.setErrorHandler((error, request, reply) => refuse(options.deps, request, reply, error))
   app.setNotFoundHandler((request, reply) => refuse(options.deps, request, reply, failPlatform('not-found')))
   let closing = false
@@ -87,6 +99,30 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       await app.close()
     },
   }
+}
+
+function limitBodies(app: FastifyInstance, { deps, operations, bodyMsMax: msMax = bodyMsMax }: HttpOptions): void {
+  const streamed = new Set(
+    operations
+      .filter(({ streamsInput }) => streamsInput !== undefined)
+      .map(({ method, path }) => `${method} ${urlOf(path)}`),
+  )
+  app.addHook('onRequest', (request, reply, done) => {
+    if (streamed.has(`${request.method} ${request.routeOptions.url}`)) limitBodySilence(request.raw, msMax)
+    else
+      limitBodyTime(request.raw, msMax, () => {
+        // What comes now is not read, so that nothing else can follow on the connection.
+        reply.raw.once('finish', () => request.raw.destroy())
+        if (!reply.sent)
+          void refuse(deps, request, reply.header('connection', 'close'), failPlatform('request-timeout'))
+        else request.raw.destroy()
+      })
+    done()
+  })
+}
+
+function urlOf(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
 /** Turns of the loop in which connections that wait are accepted and requests that were sent are read, so that none of them is cut. */
@@ -126,7 +162,7 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
   const { deps } = door.options
   app.route({
     method: operation.method,
-    url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    url: urlOf(operation.path),
     bodyLimit: operation.bodyBytesMax ?? bodyBytesMax,
     handler: async (request, reply) => {
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
@@ -137,9 +173,9 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
       if (deps.log.isLevelEnabled('debug'))
         deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
-      return answer.body instanceof Live
-        ? hold(request, reply, { ...answer, body: answer.body }, door.lines)
-        : send(request, reply, answer)
+      if (answer.body instanceof Live) return hold(request, reply, { ...answer, body: answer.body }, door.lines)
+      if (answer.body instanceof Pour) return pour(request, reply, { ...answer, body: answer.body }, door)
+      return send(request, reply, answer)
     },
   })
 }
@@ -222,17 +258,40 @@ function hold(
   lines: OpenLines,
 ): FastifyReply {
   setHead(request, reply, answer)
-  reply.header('connection', 'close').hijack()
-  reply.raw.writeHead(
-    answer.status,
-    Object.entries(reply.getHeaders()).flatMap(([name, value]) => (value === undefined ? [] : [name, value])),
-  )
+  reply.header('connection', 'close')
+  takeOver(reply, answer)
   const line = lines.open(reply.raw, answer.body.closed)
   answer.body.open(line)
   if (lines.isStopping) line.end()
   // Whoever left before the line was there is not announced again.
   if (reply.raw.destroyed) line.cut()
   return reply
+}
+
+/** Past the library too, which would make a memory of its own for each chunk. */
+function pour(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: RawAnswer & { readonly body: Pour },
+  { options: { deps }, lines }: Door,
+): FastifyReply {
+  setHead(request, reply, answer)
+  if (lines.isStopping) reply.header('connection', 'close')
+  takeOver(reply, answer)
+  // A server that began to stop meanwhile waits for no other request on the connection.
+  reply.raw.once('finish', () => {
+    if (lines.isStopping) request.raw.socket.end()
+  })
+  void pourInto(reply.raw, answer.body, (err) => deps.log.error({ err, requestId: request.id }, 'an answer broke off'))
+  return reply
+}
+
+function takeOver(reply: FastifyReply, { status }: RawAnswer): void {
+  reply.hijack()
+  reply.raw.writeHead(
+    status,
+    Object.entries(reply.getHeaders()).flatMap(([name, value]) => (value === undefined ? [] : [name, value])),
+  )
 }
 
 const libraryFaults: Readonly<Record<string, Problem>> = {

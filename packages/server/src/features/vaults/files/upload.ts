@@ -20,6 +20,8 @@ import { findFileById, insertFile, insertUpload, queueDeletion, type StoredFile,
 
 /** What a form may have beside its file: delimiters and headers. */
 const formBytesMax = 65_536
+/** Smaller chunks may lie in a memory that Node shares out, and the collector is quick with them. */
+const freedBytesMin = 16_384
 
 /**
  * Puts a file into a vault as it comes in, never whole in memory. What is certain to be refused is refused before a byte is
@@ -93,7 +95,7 @@ async function receive(
   const { ofPart, ...received } = await readForm(request, async ({ content, claimed: ofItself, ...file }) => {
     const ofPart = checkOf(ofItself)
     const isChecked = ofItself.length + claimed.length > 0
-    const blob = await ctx.blobs.put(isChecked ? watched(content, [ofPart, ofFile]) : content, as)
+    const blob = await ctx.blobs.put(freed(isChecked ? watched(content, [ofPart, ofFile]) : content), as)
     return { file, blob, ofPart }
   })
   const isAsClaimed = [ofBody, ofFile].some((check) => check.holds())
@@ -147,7 +149,7 @@ export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint
     return await readForm(request, async ({ name, mimeType, content }) => {
       const hash = createHash('sha256')
       let size = 0
-      for await (const chunk of content) {
+      for await (const chunk of freed(content)) {
         size += chunk.byteLength
         if (size > plan.fileBytes) throw tooLarge(ctx, plan)
         hash.update(chunk)
@@ -157,6 +159,19 @@ export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint
   } catch (error) {
     hearOut(request.stream)
     throw error
+  }
+}
+
+/**
+ * Gives each chunk's memory back as soon as the next one is asked for: the collector comes late for what is not its own, and an
+ * upload would hold a hundred megabytes that nobody needs. A chunk that shares its memory with another is left alone.
+ */
+async function* freed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content) {
+    const { buffer, byteLength } = chunk
+    yield chunk
+    if (buffer instanceof ArrayBuffer && byteLength >= freedBytesMin && byteLength === buffer.byteLength)
+      buffer.transfer(0)
   }
 }
 

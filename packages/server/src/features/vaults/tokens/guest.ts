@@ -48,9 +48,11 @@ function guestOf(deps: Deps, { id, organisationId, environment }: TokenRow): Gue
  * When what let the caller in ends, so that a stream ends with it: the expiry of a vault's token. Null for whoever has no such end:
  * an API key, and a ticket, which was used up when the stream began.
  */
-export async function accessEndsAt(ctx: Pick<Ctx, 'db' | 'tenant' | 'actor'>): Promise<Date | null> {
+export async function accessEndsAt(ctx: Pick<Ctx, 'db' | 'tenant' | 'actor' | 'clock'>): Promise<Date | null> {
   const { actor } = ctx
   if (actor.kind !== 'guest' || !isId('vat', actor.guestId)) return null
   const token = await findTokenById(ctx.db, ctx.tenant, actor.guestId)
-  return token?.kind === 'token' ? token.expiresAt : null
+  // Swept since it was shown: it has expired by now.
+  if (token === undefined) return ctx.clock.now()
+  return token.kind === 'token' ? token.expiresAt : null
 }

@@ -183,6 +183,20 @@ test('a stream knows when the token that opened it ends; a key and a ticket have
   expect(await streamGuest(deps, { ...asked, headers: { authorization: `Bearer ${org.testKey}` } })).toBeUndefined()
 })
 
+test('a stream whose token is forgotten while it opens ends at once, and lives on nobody’s word', async () => {
+  const { vaultId, token } = await aReadableVault({ expiresIn: 60 })
+  const { deps } = stage.world.server
+  const guest = await streamGuest(deps, {
+    params: { id: vaultId },
+    query: {},
+    headers: { authorization: `Bearer ${token}` },
+  })
+  if (guest === undefined) throw new Error('no guest')
+  stage.pass(60_001)
+  await sweepVaultTokens.run(systemCtx(deps))
+  expect(await accessEndsAt({ ...deps, ...guest })).toEqual(stage.now())
+})
+
 test('tokens that have expired are forgotten, others are not', async () => {
   const { paths, token } = await aReadableVault()
   stage.pass(hourMs - 1)

@@ -22,6 +22,7 @@ export class HeldEndpoint {
   /** Kept since a look began, which may have read the table as it was before. */
   readonly #keptMeanwhile = new Set<string>()
   #underWay = 0
+  #isLeaving = false
   #readAt = Number.NEGATIVE_INFINITY
   #mayHaveMore = true
   #aheadWanted = aheadFirst
@@ -40,6 +41,7 @@ export class HeldEndpoint {
 
   /** The same without beginning. */
   wants(now: number, pollMs: number): number {
+    if (this.#isLeaving) return 0
     this.#forgetStale(now)
     const isLow = this.#ahead.length * 4 < this.#aheadWanted
     const isDue = this.#mayHaveMore || now - this.#readAt >= pollMs
@@ -85,14 +87,15 @@ export class HeldEndpoint {
     this.#keptMeanwhile.add(deliveryId)
   }
 
-  /** Nothing is in hand, and the last look found no more. */
+  /** Nothing is in hand, and there is no more, or it is another's turn. */
   get isIdle(): boolean {
-    return this.#inHand.size === 0 && !this.#mayHaveMore
+    return this.#inHand.size === 0 && (this.#isLeaving || !this.#mayHaveMore)
   }
 
-  /** Nothing is under way: it may be let go of in favour of another. */
-  get isAtRest(): boolean {
-    return this.#inHand.size === this.#ahead.length
+  /** Ends the turn: nothing new is sent, and once nothing is under way the endpoint is idle. */
+  leave(): void {
+    this.#isLeaving = true
+    this.forgetAhead()
   }
 
   /** Sends nothing more of what was read: it still waits in the table. */

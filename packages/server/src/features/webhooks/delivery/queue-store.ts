@@ -100,21 +100,27 @@ export async function renewQueues(db: Queryable, lease: Lease, webhookIds: reado
 }
 
 /**
- * Lets go of queues; each is looked at again when its next delivery is due. Writers of deliveries hold the queue, so that what they
+ * Lets go of queues; each is looked at again when its next delivery is due, after those that wait already. Writers of deliveries hold the queue, so that what they
  * write is seen here or sees that nobody holds the lease.
  */
-export function releaseQueues(db: Db, leaseName: string, webhookIds: readonly WebhookId[]): Promise<void> {
+export function releaseQueues(
+  db: Db,
+  lease: Pick<Lease, 'name' | 'now'>,
+  webhookIds: readonly WebhookId[],
+): Promise<void> {
   return db.tx(async (tx) => {
     const held = await tx.many(
       QueueRow,
       sql`
       select webhook_id from webhook_queues
-      where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${leaseName} order by webhook_id for update`,
+      where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name} order by webhook_id for update`,
     )
     const heldIds = held.map(({ webhookId }) => webhookId)
     await tx.run(sql`
       update webhook_queues q set lease = null, look_at = (
-        select min(d.due_at) from webhook_deliveries d where d.webhook_id = q.webhook_id and d.status = 'pending')
+        select greatest(min(d.due_at), ${lease.now}) from webhook_deliveries d
+        where d.webhook_id = q.webhook_id and d.status = 'pending'
+        having min(d.due_at) is not null)
       where q.webhook_id = any(${heldIds}::text[])`)
   })
 }

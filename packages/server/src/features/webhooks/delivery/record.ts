@@ -60,8 +60,8 @@ async function disableTheHopeless(deps: Deps, round: readonly Sent[]): Promise<v
   if (dying.length === 0) return
   const before = instantOf(deps.clock.now().getTime() - failingMsMax)
   const failing = new Set(await listFailingSince(deps.db, dying, before))
-  const hopeless = new Map(round.map(({ endpoint }) => [endpoint.id, endpoint]))
-  for (const endpoint of hopeless.values()) {
+  const endpoints = new Map(round.map(({ endpoint }) => [endpoint.id, endpoint]))
+  for (const endpoint of endpoints.values()) {
     if (gone.has(endpoint.id)) await disable(deps, endpoint, 'gone')
     else if (failing.has(endpoint.id)) await disable(deps, endpoint, 'failing')
   }

@@ -10,16 +10,20 @@ import { createRecord } from './record.ts'
 import { send } from './send.ts'
 
 /** How often the tables are looked at for what other processes wrote and for what has become due. */
-const pollMs = 100
-/** A look that is slow is followed by a pause of so many times its length, so that looking never takes the database over. */
-const pauseFactor = 2
+const pollMs = 50
+/** A look that is slow is followed by a pause as many times as long, so that looking never takes the database over. */
+const pauseFactor = 1
 /** A process that dies gives its endpoints back within this time. */
 const leaseMs = 30_000
 const renewMs = 8_000
-/** Endpoints that one process serves at once. */
-const endpointsMax = 1_000
-/** How long an endpoint is served while others wait for a place. */
-const turnMs = 2_000
+export interface WorkerLimits {
+  /** Endpoints that one process serves at once. */
+  readonly endpointsMax: number
+  /** How long an endpoint is served where all places are taken; its turn then comes again after those that wait. */
+  readonly turnMs: number
+}
+
+const limitsDefault: WorkerLimits = { endpointsMax: 1_000, turnMs: 2_000 }
 /** After a failure to keep what became of a delivery, so that nobody is sent the same thing in a tight loop. */
 const afterFailureMs = 5_000
 
@@ -30,6 +34,7 @@ const afterFailureMs = 5_000
  */
 export class WebhookWorker {
   readonly #deps: Deps
+  readonly #limits: WorkerLimits
   readonly #name: string
   readonly #record: ReturnType<typeof createRecord>
   readonly #held = new Map<WebhookId, HeldEndpoint>()
@@ -39,11 +44,13 @@ export class WebhookWorker {
   #wake = Promise.withResolvers<void>()
   /** Set by `wake`: the tables may have news. */
   #hasNews = true
-  #lookedAt = Number.NEGATIVE_INFINITY
+  /** When the tables are looked at without news, by `performance.now()`. */
+  #nextLookAt = Number.NEGATIVE_INFINITY
   #renewedAt = 0
 
-  constructor(deps: Deps) {
+  constructor(deps: Deps, limits: WorkerLimits = limitsDefault) {
     this.#deps = deps
+    this.#limits = limits
     this.#name = newId('job', deps)
     this.#record = createRecord(deps)
     this.#renewedAt = performance.now()
@@ -70,7 +77,6 @@ export class WebhookWorker {
   async #run(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      const began = performance.now()
       this.#wake = Promise.withResolvers<void>()
       let isMore = false
       try {
@@ -79,12 +85,12 @@ export class WebhookWorker {
         this.#deps.log.warn({ err: error }, 'webhooks could not be looked after; it is tried again soon')
         await pause(1_000, signal)
       }
-      const restMs = Math.max(pollMs, pauseFactor * (performance.now() - began))
-      if (!isMore) await this.#rest(restMs)
+      if (!isMore) await this.#rest(this.#nextLookAt - performance.now())
     }
   }
 
   async #rest(ms: number): Promise<void> {
+    if (ms <= 0) return
     const rested = new AbortController()
     await Promise.race([this.#wake.promise, pause(ms, AbortSignal.any([rested.signal, this.#stopping.signal]))])
     rested.abort()
@@ -93,22 +99,34 @@ export class WebhookWorker {
   /** One look at what is to be done; answers whether another should follow at once. */
   async #look(): Promise<boolean> {
     if (performance.now() - this.#renewedAt >= renewMs) await this.#renew()
-    const isDue = this.#hasNews || performance.now() - this.#lookedAt >= pollMs
+    const began = performance.now()
+    const isDue = this.#hasNews || began >= this.#nextLookAt
     const isMore = isDue ? await this.#takeNews() : false
     await this.#readDue()
     for (const endpoint of this.#held.values()) this.#sendFrom(endpoint)
     await this.#letGo()
+    if (isDue)
+      this.#nextLookAt = Math.max(began + pollMs, performance.now() + pauseFactor * (performance.now() - began))
     return isMore
   }
 
   async #takeNews(): Promise<boolean> {
     for (const endpoint of this.#held.values()) endpoint.expectMore()
     this.#hasNews = false
-    this.#lookedAt = performance.now()
-    const isMore = await fanOut(this.#deps)
-    const free = endpointsMax - this.#held.size
+    const isMore = await this.#fanOut()
+    const free = this.#limits.endpointsMax - this.#held.size
     if (free > 0) for (const webhookId of await leaseQueues(this.#deps.db, this.#lease(), free)) this.#hold(webhookId)
     return isMore
+  }
+
+  /** Trouble with new events holds up no delivery that is there already. */
+  async #fanOut(): Promise<boolean> {
+    try {
+      return await fanOut(this.#deps)
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'deliveries of new events could not be written; they are written soon')
+      return false
+    }
   }
 
   #hold(webhookId: WebhookId): void {
@@ -156,23 +174,21 @@ export class WebhookWorker {
     if (endpoint.wants(performance.now(), pollMs) > 0 || endpoint.isIdle) this.#wake.resolve()
   }
 
-  /** Lets go of what has nothing left, and of what had its turn where all places are taken. */
+  /** Lets go of what has nothing left, and, where all places are taken, of what had its turn. */
   async #letGo(): Promise<void> {
-    const idle = [...this.#held.values()].filter(({ isIdle }) => isIdle)
-    const over = this.#held.size < endpointsMax ? [] : this.#whoHadTheirTurn()
-    for (const endpoint of over) endpoint.forgetAhead()
-    const going = new Set([...idle, ...over].map(({ webhookId }) => webhookId))
-    if (going.size > 0) await this.#release([...going])
+    if (this.#held.size >= this.#limits.endpointsMax) this.#endTurns()
+    const going = [...this.#held.values()].filter(({ isIdle }) => isIdle)
+    await this.#release(going.map(({ webhookId }) => webhookId))
   }
 
-  #whoHadTheirTurn(): HeldEndpoint[] {
-    const before = performance.now() - turnMs
-    return [...this.#held.values()].filter(({ heldSince, isAtRest }) => heldSince < before && isAtRest)
+  #endTurns(): void {
+    const before = performance.now() - this.#limits.turnMs
+    for (const endpoint of this.#held.values()) if (endpoint.heldSince < before) endpoint.leave()
   }
 
   async #release(webhookIds: readonly WebhookId[]): Promise<void> {
     for (const webhookId of webhookIds) this.#held.delete(webhookId)
-    if (webhookIds.length > 0) await releaseQueues(this.#deps.db, this.#name, webhookIds)
+    if (webhookIds.length > 0) await releaseQueues(this.#deps.db, this.#lease(), webhookIds)
   }
 
   /** Holds on to what is held; what another process took meanwhile is left to it. */

@@ -1,0 +1,57 @@
+import { call, list } from './call.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Answer, Body, Item, Json, Query } from './operations.ts'
+import type { Listing, PageQuery } from './paging.ts'
+import type { CallOptions, Send } from './transport.ts'
+
+export type NewWebhook = Body<operations['webhooks.create']>
+/** With the secret, this once. */
+export type CreatedWebhook = Answer<operations['webhooks.create']>
+export type Webhook = Answer<operations['webhooks.get']>
+export type WebhookChange = Body<operations['webhooks.update']>
+export type WebhookAttempt = Item<operations['webhooks.attempts.list']>
+/** One delivery by its id, or all that died since an instant. */
+export type ReplayRequest = Body<operations['webhooks.replay']>
+export type Replayed = Json<operations['webhooks.replay']['responses'][202]>
+export type TestedWebhook = Answer<operations['webhooks.test']>
+export type RotatedSecret = Answer<operations['webhooks.rotateSecret']>
+
+/** The operations on the addresses that events are delivered to. A receiver checks deliveries with `@purser/sdk/webhooks`. */
+export function webhooksOf(send: Send) {
+  const at = (webhookId: string, options?: CallOptions) => ({ ...options, params: { webhookId } })
+  return {
+    create: (body: NewWebhook, options?: CallOptions): Promise<CreatedWebhook> =>
+      call(send, 'POST', '/webhooks', { ...options, body }),
+    list: (query?: PageQuery, options?: CallOptions): Listing<Webhook> =>
+      list(send, '/webhooks', { ...options, query }),
+    get: (webhookId: string, options?: CallOptions): Promise<Webhook> =>
+      call(send, 'GET', '/webhooks/{webhookId}', at(webhookId, options)),
+    update: (webhookId: string, body: WebhookChange, options?: CallOptions): Promise<Webhook> =>
+      call(send, 'PATCH', '/webhooks/{webhookId}', { ...at(webhookId, options), body }),
+    delete: (webhookId: string, options?: CallOptions): Promise<void> =>
+      call(send, 'DELETE', '/webhooks/{webhookId}', at(webhookId, options)),
+    attempts: {
+      list: (webhookId: string, query?: PageQuery, options?: CallOptions): Listing<WebhookAttempt> =>
+        list(send, '/webhooks/{webhookId}/attempts', { ...at(webhookId, options), query }),
+    },
+    replay: (webhookId: string, body: ReplayRequest, options?: CallOptions): Promise<Replayed> =>
+      call(send, 'POST', '/webhooks/{webhookId}/replay', { ...at(webhookId, options), body }),
+    test: (webhookId: string, options?: CallOptions): Promise<TestedWebhook> =>
+      call(send, 'POST', '/webhooks/{webhookId}/test', at(webhookId, options)),
+    rotateSecret: (webhookId: string, options?: CallOptions): Promise<RotatedSecret> =>
+      call(send, 'POST', '/webhooks/{webhookId}/rotate-secret', at(webhookId, options)),
+  }
+}
+
+export type RecordedEvent = Item<operations['events.list']>
+export type EventQuery = Query<operations['events.list']>
+
+/** What happened in the organisation, for thirty days. */
+export function eventsOf(send: Send) {
+  return {
+    list: (query?: EventQuery, options?: CallOptions): Listing<RecordedEvent> =>
+      list(send, '/events', { ...options, query }),
+    get: (eventId: string, options?: CallOptions): Promise<RecordedEvent> =>
+      call(send, 'GET', '/events/{eventId}', { ...options, params: { eventId } }),
+  }
+}

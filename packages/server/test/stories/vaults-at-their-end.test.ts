@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { addToCounter, plans } from '../../src/features/plans/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { codeOf } from '../world.ts'
+import { aVaultStage, countersOf, hourMs, type VaultStage } from './vaults-stage.ts'
+
+let stage: VaultStage
+
+beforeAll(async () => {
+  stage = await aVaultStage()
+})
+afterAll(() => stage.world.stop())
+
+const Waiting = z.object({ waiting: z.bigint() })
+
+/** How many statements wait for a lock at this moment. */
+async function countWaiting(): Promise<number> {
+  const row = await stage.world.database.db.one(
+    Waiting,
+    sql`select count(*) as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return Number(row.waiting)
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds()));
+}
+
+/**
+ * A vault's end, an hour away, comes while `begin` is at work on it and held up there; meanwhile `other` asks for the room that
+ * the end would free, and is done or waits in its turn before `begin` goes on.
+ */
+async function atTheEnd<A, B>(begin: () => Promise<A>, other: () => Promise<B>): Promise<readonly [A, B]> {
+  stage.pass(hourMs - 1)
+  const running = await stage.world.database.db.tx(async (tx) => {
+    await tx.run(sql`lock table events in exclusive mode`)
+    const first = begin()
+    await until(async () => (await countWaiting()) > 0)
+    stage.pass(1)
+    let isOver = false
+    const second = other().finally(() => {
+      isOver = true
+    })
+    await until(async () => isOver || (await countWaiting()) > 1)
+    return { first, second }
+  })
+  return Promise.all([running.first, running.second])
+}
+
+test('a vault that is extended in the moment of its end keeps its place: no other is made in it', async () => {
+  const org = await stage.world.organisation('hobby')
+  const vault = await stage.vault(org, { ttl: '1h' })
+  for (const ttl of ['24h', '24h']) await stage.vault(org, { ttl })
+  const [extended, made] = await atTheEnd(
+    () => stage.call(org, 'POST', `/vaults/${vault}/extend`, { ttl: '24h' }),
+    () => stage.call(org, 'POST', '/vaults', {}),
+  )
+  expect([extended.status, made.status, codeOf(made)]).toEqual([200, 429, 'vault-quota-exceeded'])
+  expect((await stage.call(org, 'GET', '/vaults')).list).toHaveLength(3)
+})
+
+test('a vault that is persisted in the moment of its end keeps its bytes: nobody else is given their room', async () => {
+  const org = await stage.world.organisation('hobby')
+  const [leaving, other] = [await stage.vault(org, { ttl: '1h' }), await stage.vault(org)]
+  const document = { name: 'a', data: { text: 'x'.repeat(1_000) } }
+  await stage.call(org, 'POST', `/vaults/${leaving}/documents`, document)
+  const limit = plans.hobby.storageBytes
+  const { storageBytes } = await countersOf(stage.world, org)
+  const { db } = stage.world.database
+  const tenant = { organisationId: org.id, environment: 'test' } as const
+  await db.tx((tx) => addToCounter(tx, tenant, 'storageBytes', 'all', limit - (storageBytes ?? 0)))
+  const [persisted, added] = await atTheEnd(
+    () => stage.call(org, 'POST', `/vaults/${leaving}/persist`),
+    () => stage.call(org, 'POST', `/vaults/${other}/documents`, document),
+  )
+  expect([persisted.status, added.status, codeOf(added)]).toEqual([200, 429, 'storage-quota-exceeded'])
+  expect(await countersOf(stage.world, org)).toMatchObject({ storageBytes: limit })
+})
+
+test('a vault whose end comes while its extension waits for the counters is gone: its place may be another’s by then', async () => {
+  const org = await stage.world.organisation('hobby')
+  const vaults = [await stage.vault(org, { ttl: '1h' }), await stage.vault(org, { ttl: '1h' })]
+  stage.pass(hourMs - 1)
+  const answers = await stage.world.database.db.tx(async (tx) => {
+    await tx.run(
+      sql`select 1 from usage_counters where organisation_id = ${org.id} and kind = 'activeVaults' for update`,
+    )
+    const [extended, persisted] = [`/vaults/${vaults[0]}/extend`, `/vaults/${vaults[1]}/persist`]
+    const begun = [stage.call(org, 'POST', extended, { ttl: '24h' }), stage.call(org, 'POST', persisted)]
+    await until(async () => (await countWaiting()) === 2)
+    stage.pass(1)
+    return begun
+  })
+  expect((await Promise.all(answers)).map(codeOf)).toEqual(['vault-not-found', 'vault-not-found'])
+})
