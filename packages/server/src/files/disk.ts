@@ -1,13 +1,14 @@
-import { createHash } from 'node:crypto'
-import { close, createReadStream, type Dir, fstat, open as openDescriptor } from 'node:fs'
+import { type Dir, open as openDescriptor } from 'node:fs'
 import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { type Clock, instantOf } from '../platform/clock.ts'
 import type { Random } from '../platform/random.ts'
-import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
-import { type BlobKey, type BlobStore, type ByteRange, isBlobKey, newBlobKey, type OpenedBlob } from './port.ts'
+import { ifThere, onDisk } from './disk-fault.ts'
+import { readFrom } from './disk-reading.ts'
+import { receive, type WritingMemory } from './disk-writing.ts'
+import { createHashing } from './hashing.ts'
+import { type BlobKey, type BlobStore, isBlobKey, newBlobKey } from './port.ts'
 
 export interface DiskOptions {
   /** An absolute path on one filesystem; whoever may read it reads every file. */
@@ -16,8 +17,6 @@ export interface DiskOptions {
   readonly random: Random
 }
 
-/** Larger chunks read no faster and wait longer for the collector: at 256 KiB a process holds some 40 MB more. */
-const readChunkBytes = 64 * 1024
 const listMax = 500
 const partialPattern = /^(\d{1,15})-blob_[0-9a-f]{32}$/
 
@@ -33,6 +32,7 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
   // The handles are held here too: Node ends a process in which one is collected before it was closed.
   const receiving = new Map<string, FileHandle | undefined>()
 
+  const memory: WritingMemory = { spares: [], startHash: createHashing() }
   const pathOf = (key: BlobKey): string => {
     if (!isBlobKey(key)) throw new TypeError('not a blob key')
     return path.join(whole, key.slice(5, 7), key)
@@ -51,7 +51,7 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
       }
       receiving.set(name, undefined)
       try {
-        const received = await receive(content, openPart, bytesMax)
+        const received = await receive(content, openPart, { bytesMax, memory })
         await onDisk(finish(await openPart(), clock))
         await onDisk(moveInto(part, target))
         return { key, ...received }
@@ -101,31 +101,6 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
   }
 }
 
-/**
- * Hashes a chunk while the disk takes it, and asks for the next one only after. Reading begins before anything is awaited: a
- * Node stream that breaks while nobody listens to it ends the process.
- */
-async function receive(content: AsyncIterable<Uint8Array>, openPart: () => Promise<FileHandle>, bytesMax: number) {
-  const hash = createHash('sha256')
-  let size = 0
-  for await (const chunk of content) {
-    size += chunk.byteLength
-    // Said this way round, a limit that is no number lets nothing through.
-    if (!(size <= bytesMax)) throw new BlobTooLarge(bytesMax)
-    const writing = onDisk(writeAll(await openPart(), chunk))
-    hash.update(chunk)
-    await writing
-  }
-  return { size, sha256: hash.digest('hex') }
-}
-
-async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
-  for (let written = 0; written < chunk.byteLength; ) {
-    const { bytesWritten } = await handle.write(chunk, written)
-    written += bytesWritten
-  }
-}
-
 /** The age of a content is that of our clock, not of the filesystem's. */
 async function finish(handle: FileHandle, clock: Clock): Promise<void> {
   await handle.utimes(clock.now(), clock.now())
@@ -154,34 +129,6 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** By the bare descriptor: a stream that somebody forgot to read then costs a descriptor, and with a handle the process. */
-async function readFrom(descriptor: number, range: ByteRange | undefined): Promise<OpenedBlob> {
-  const { size, offset, length } = await partOf(descriptor, range).catch(async (error: unknown) => {
-    await promisify(close)(descriptor)
-    throw error
-  })
-  if (length > 0) {
-    const part = { start: offset, end: offset + length - 1, highWaterMark: readChunkBytes }
-    return { size, content: createReadStream('', { fd: descriptor, ...part }) }
-  }
-  await onDisk(promisify(close)(descriptor))
-  return { size, content: Readable.from([]) }
-}
-
-async function partOf(
-  descriptor: number,
-  range: ByteRange | undefined,
-): Promise<ByteRange & { readonly size: number }> {
-  const { size } = await onDisk(promisify(fstat)(descriptor))
-  const { offset, length } = range ?? { offset: 0, length: size }
-  if (!isWithin(offset, length, size)) throw new BlobRangeOutside(size)
-  return { size, offset, length }
-}
-
-function isWithin(offset: number, length: number, size: number): boolean {
-  return [offset, length].every((count) => Number.isSafeInteger(count) && count >= 0) && offset + length <= size
-}
-
 async function isOlder(file: string, before: Date): Promise<boolean> {
   const found = await onDisk(ifThere(stat(file)))
   return found !== undefined && found.mtime < before
@@ -192,22 +139,4 @@ async function* entriesOf(directory: string): AsyncIterable<string> {
   const entries: Dir | undefined = await onDisk(ifThere(opendir(directory)))
   if (entries === undefined) return
   for await (const { name } of entries) yield name
-}
-
-async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
-  }
-}
-
-/** What the disk refuses is the caller's problem in words that name no path; a stream that fails is not the disk's. */
-async function onDisk<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (cause) {
-    throw fail('file-storage-unavailable', {}, cause)
-  }
 }
