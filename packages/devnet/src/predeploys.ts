@@ -66,7 +66,7 @@ async function installToken(rpcUrl: string, token: TokenInfo, treasury: Address)
   await setSlot(rpcUrl, token.address, slots.decimals, word(BigInt(token.decimals)))
 }
 
-/** Tempo's own token code runs at every address of its prefix that has any code; the rest is storage. */
+/** Tempo's own token code runs at every address of its prefix that holds code; the rest is storage. */
 async function installTip20(rpcUrl: string, token: TokenInfo, treasury: Address): Promise<void> {
   if (await hasCode(rpcUrl, token.address)) return
   const set = (slot: number | bigint, value: string) => setSlot(rpcUrl, token.address, slot, value)

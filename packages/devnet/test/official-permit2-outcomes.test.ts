@@ -1,33 +1,13 @@
 import { networkByName } from '@purser/protocol'
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types'
-import {
-  permit2WitnessTypes,
-  resetAssetContractCache,
-  toFacilitatorEvmSigner,
-  x402ExactPermit2ProxyABI,
-} from '@x402/evm'
-import { ExactEvmScheme as ExactClient } from '@x402/evm/exact/client'
-import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
-import { UptoEvmScheme } from '@x402/evm/upto/facilitator'
-import {
-  type Address,
-  createWalletClient,
-  encodeFunctionData,
-  erc20Abi,
-  type Hex,
-  http,
-  parseAbi,
-  publicActions,
-} from 'viem'
+import { resetAssetContractCache } from '@x402/evm'
+import type { Address } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { verifyTypedData } from 'viem/actions'
-import { baseSepolia } from 'viem/chains'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { resolveLapsed } from '../../server/src/features/payments/settlement-resolve.ts'
 import { markCharged } from '../../server/src/features/payments/settlement-store.ts'
 import { sql } from '../../server/src/platform/db/db.ts'
-import { id } from '../../server/src/platform/ids.ts'
 import { systemCtx } from '../../server/src/platform/work/runner.ts'
 import { aPaymentBody, facilitatorOf } from '../../server/test/facilitated.ts'
 import { type Answer, aPayer, aWorld, type Org, request, type World } from '../../server/test/world.ts'
@@ -41,6 +21,18 @@ import {
   startChain,
   tokenBalance,
 } from '../src/index.ts'
+import {
+  approvePermit2,
+  giveUp,
+  Logged,
+  nonceOf,
+  officialFacilitator,
+  settleData,
+  signedBy,
+  signedWithNonce,
+  throughWallet,
+  transferTo,
+} from './official-permit2-calls.ts'
 import { aPermit2Payer, network, type Permit2Payer, requirementsOf, usdcOf } from './official-permit2-payers.ts'
 
 let chain: DevChain
@@ -61,7 +53,6 @@ afterAll(async () => {
 
 const schemes = ['exact', 'upto'] as const
 type Scheme = (typeof schemes)[number]
-const uint256Max = 2n ** 256n - 1n
 const hash = expect.stringMatching(/^0x[0-9a-f]{64}$/)
 
 function merchant(): Address {
@@ -93,14 +84,6 @@ async function verified(scheme: Scheme, payer: Permit2Payer, amount = '10000') {
     ask('settle', payload, { ...requirements, ...change }, { base })
   return { payTo, requirements, payload, settle }
 }
-
-const Logged = z.object({
-  id: id('pay'),
-  status: z.string(),
-  txHash: z.string().nullable(),
-  failureReason: z.string().nullable(),
-  rawAmount: z.string(),
-})
 
 async function paymentTo(payTo: Address): Promise<z.output<typeof Logged>> {
   return world.database.db.one(
@@ -183,10 +166,10 @@ test('one nonce of an owner is one payment, whatever amount or receiver a second
   const payer = await aPermit2Payer(chain)
   const { payload } = await verified('exact', payer)
   const requirements = asked('exact', merchant(), '7770')
-  const { nonce } = Signed.parse(payload.payload).permit2Authorization
-  const second = await signedWithNonce(payer, requirements, nonce)
+  const nonce = nonceOf(payload)
+  const second = await signedWithNonce(chain, payer, requirements, nonce)
   expect((await ask('verify', second, requirements)).body).toMatchObject({ invalidReason: 'permit2_invalid_nonce' })
-  const third = await signedWithNonce(payer, requirements, String(BigInt(nonce) ^ 1n))
+  const third = await signedWithNonce(chain, payer, requirements, String(BigInt(nonce) ^ 1n))
   expect((await ask('verify', third, requirements)).body).toMatchObject({ isValid: true })
 })
 
@@ -385,7 +368,7 @@ test.each(schemes)('%s: the official facilitator on the same chain refuses by th
     good,
   ]
   resetAssetContractCache()
-  const official = officialFacilitator(scheme)
+  const official = officialFacilitator(chain, settler, scheme)
   for (const payload of cases) {
     const theirs = await official.verify(payload, requirements)
     const { body } = await ask('verify', payload, requirements)
@@ -413,96 +396,3 @@ test('upto is offered where its proxy is, with the account that settles, and lef
   expect(blind.status).toBe(200)
   expect(JSON.stringify(blind.body.kinds)).not.toContain('upto')
 })
-
-const Signed = z.object({
-  signature: z.templateLiteral(['0x', z.string()]),
-  permit2Authorization: z.object({
-    from: z.templateLiteral(['0x', z.string()]),
-    permitted: z.object({ token: z.templateLiteral(['0x', z.string()]), amount: z.string() }),
-    nonce: z.string(),
-    deadline: z.string(),
-    witness: z.object({ to: z.templateLiteral(['0x', z.string()]), validAfter: z.string() }),
-  }),
-})
-
-/** The official client draws its nonces itself: this one is given. */
-async function signedWithNonce(
-  { address, account }: Permit2Payer,
-  requirements: PaymentRequirements,
-  nonce: string,
-): Promise<PaymentPayload> {
-  const deadline = String(Math.floor(Date.now() / 1000) + 60)
-  const permitted = { token: usdcOf(chain), amount: requirements.amount }
-  const witness = { to: requirements.payTo as Address, validAfter: '0' }
-  const signature = await account.signTypedData({
-    domain: { name: 'Permit2', chainId: chain.chainId, verifyingContract: permit2Address },
-    types: permit2WitnessTypes,
-    primaryType: 'PermitWitnessTransferFrom',
-    message: {
-      permitted: { ...permitted, amount: BigInt(permitted.amount) },
-      spender: exactPermit2ProxyAddress,
-      nonce: BigInt(nonce),
-      deadline: BigInt(deadline),
-      witness: { ...witness, validAfter: 0n },
-    },
-  })
-  const permit2Authorization = { from: address, permitted, spender: exactPermit2ProxyAddress, nonce, deadline, witness }
-  return { x402Version: 2, accepted: requirements, payload: { signature, permit2Authorization } }
-}
-
-/** The exact proxy's call, as anybody may send it. */
-function settleData(payload: PaymentPayload): Hex {
-  const { signature, permit2Authorization } = Signed.parse(payload.payload)
-  const { from, permitted, nonce, deadline, witness } = permit2Authorization
-  const permit = {
-    permitted: { token: permitted.token, amount: BigInt(permitted.amount) },
-    nonce: BigInt(nonce),
-    deadline: BigInt(deadline),
-  }
-  const args = [permit, from, { to: witness.to, validAfter: BigInt(witness.validAfter) }, signature] as const
-  return encodeFunctionData({ abi: x402ExactPermit2ProxyABI, functionName: 'settle', args })
-}
-
-function giveUp(payload: PaymentPayload): Hex {
-  const nonce = BigInt(Signed.parse(payload.payload).permit2Authorization.nonce)
-  const abi = parseAbi(['function invalidateUnorderedNonces(uint256 wordPos, uint256 mask)'])
-  return encodeFunctionData({
-    abi,
-    functionName: 'invalidateUnorderedNonces',
-    args: [nonce >> 8n, 1n << (nonce & 255n)],
-  })
-}
-
-function transferTo(to: Address): Hex {
-  return encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, 10_000n] })
-}
-
-function approvePermit2(): Hex {
-  return encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [permit2Address, uint256Max] })
-}
-
-function throughWallet(to: Address, data: Hex): Hex {
-  const abi = parseAbi(['function execute(address to, uint256 value, bytes data) payable returns (bytes)'])
-  return encodeFunctionData({ abi, functionName: 'execute', args: [to, 0n, data] })
-}
-
-async function signedBy(
-  signer: ConstructorParameters<typeof ExactClient>[0],
-  requirements: PaymentRequirements,
-): Promise<PaymentPayload> {
-  const made = await new ExactClient(signer).createPaymentPayload(2, requirements)
-  return { ...made, accepted: requirements, resource: { url: 'https://shop.example/report' } }
-}
-
-function officialFacilitator(scheme: Scheme) {
-  // It asks as the settler, since upto's proxy answers nobody else.
-  const full = createWalletClient({ account: settler, chain: baseSepolia, transport: http(chain.rpcUrl) }).extend(
-    publicActions,
-  )
-  const signer = toFacilitatorEvmSigner({
-    ...full,
-    address: settler,
-    verifyTypedData: (signed) => verifyTypedData(full, signed),
-  })
-  return scheme === 'exact' ? new ExactEvmScheme(signer) : new UptoEvmScheme(signer)
-}

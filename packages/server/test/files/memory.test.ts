@@ -23,7 +23,7 @@ afterEach(async () => {
 
 test.each([
   ['a disk', 64],
-  ['an S3 server', 128],
+  ['an S3 server', 192],
 ])(
   'a file of 256 MB goes up to %s and comes down through a server that holds less than %i MB more than when it is idle',
   { timeout: 60_000 },

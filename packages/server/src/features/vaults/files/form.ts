@@ -79,19 +79,23 @@ async function whenRead(stream: Readable, form: Dicer): Promise<void> {
 }
 
 const bytesReadAfterRefusalMax = 64 * 2 ** 20
+const msReadAfterRefusalMax = 60_000
 
 /**
  * Lets a sender who is refused in the middle go on for a while, unheard: one whose connection is cut instead never reads why. One
  * that goes on for longer is cut.
  */
 export function hearOut(stream: Readable | undefined): void {
+  if (stream === undefined) return
   let bytes = 0
-  stream?.on('error', ignore)
-  stream?.on('data', (chunk: Uint8Array) => {
+  const patience = setTimeout(() => stream.destroy(), msReadAfterRefusalMax).unref()
+  stream.on('error', ignore)
+  stream.on('close', () => clearTimeout(patience))
+  stream.on('data', (chunk: Uint8Array) => {
     bytes += chunk.byteLength
     if (bytes > bytesReadAfterRefusalMax) stream.destroy()
   })
-  stream?.resume()
+  stream.resume()
 }
 
 function boundaryOf({ headers }: StreamRequest): string {
