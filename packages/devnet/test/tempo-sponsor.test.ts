@@ -94,8 +94,10 @@ test('a transfer to an address that is new to the token takes more than four tim
   const recipient = freshAddress()
   const toFresh = await broadcast(await sponsored(await signedByPayer({ recipient, amount: 1_003n }), sponsor))
   const toOld = await broadcast(await sponsored(await signedByPayer({ recipient, amount: 1_004n }), sponsor))
-  expect(toFresh.gasUsed).toBe(309_407n)
-  expect(toOld.gasUsed).toBe(62_207n)
+  // A byte of the call that happens to be zero costs 12 less, and a random address or signature holds a few.
+  expect(309_407n - toFresh.gasUsed).toBeLessThan(500n)
+  expect(toFresh.gasUsed - 309_407n).toBeLessThan(500n)
+  expect(toFresh.gasUsed / toOld.gasUsed).toBe(4n)
 })
 
 test('without a sponsor the payer pays the fee, by expiring nonce and by a plain EIP-1559 transaction', async () => {
