@@ -98,3 +98,10 @@ test('tokens are found by address in any case, only on their own network, and st
     expect(tokenBySymbol(network, 'usdc')).toBeUndefined()
   }
 })
+
+test('a deposit of real money waits for a block that the network itself calls safe, and never less than a payment does', () => {
+  for (const { name, isTestnet, depositFinality, confirmationDepth } of networks) {
+    if (isTestnet) expect('depth' in depositFinality && depositFinality.depth >= confirmationDepth, name).toBe(true)
+    else expect('tag' in depositFinality, name).toBe(true)
+  }
+})

@@ -36,6 +36,12 @@ export type TokenInfo = {
   readonly eip712: { readonly name: string; readonly version: string } | null
 }
 
+/**
+ * When a deposit counts: once its block is at or below the one that the node calls by this tag (the block parameter of JSON-RPC), or,
+ * where depth is enough, once that many blocks are on the chain, its own included.
+ */
+export type DepositFinality = { readonly tag: 'safe' | 'finalized' } | { readonly depth: number }
+
 /** One network, as data. */
 export type Network = {
   readonly name: NetworkName
@@ -49,6 +55,7 @@ export type Network = {
   readonly blockTimeMs: number
   /** Blocks until a transaction counts as settled, its own included: 1 means as soon as it is in a block. */
   readonly confirmationDepth: number
+  readonly depositFinality: DepositFinality
   readonly settlesEip3009: boolean
   readonly tokens: readonly TokenInfo[]
 }

@@ -26,7 +26,7 @@ export {
 export type { EvmCaip2 } from './caip.ts'
 export { caip2OfChainId, chainIdOfCaip2, formatCaip10, parseCaip2, parseCaip10 } from './caip.ts'
 export { canonicalJson } from './canonical-json.ts'
-export type { Chain, Environment, Network, NetworkName, TokenInfo } from './chains.ts'
+export type { Chain, DepositFinality, Environment, Network, NetworkName, TokenInfo } from './chains.ts'
 export {
   chains,
   isChain,

@@ -26,6 +26,8 @@ const pathUsd = tip20('pathUSD', 'pathUSD', '0x20C000000000000000000000000000000
  * Every network that the service can reach. Confirmation depths are for payments of small amounts: single-sequencer rollups have
  * reorganised only when a sequencer failed over, which a few seconds of blocks outlive; Ethereum's head has reorganised by a block or two
  * since the merge; Tempo is final at once; testnets hold nothing of value, so their depth is the shortest.
+ * Deposits wait longer, since nothing bounds their amount: for the block that the network calls `safe` (Ethereum's justified block, about six
+ * minutes; a rollup's batch on Ethereum), or `finalized` where that comes within seconds (Polygon's milestones, Tempo's consensus).
  * Sources: @x402/evm 2.27.0 (v1 names, USDC addresses and domains), Circle's and Tether's published addresses, Tempo's documentation.
  */
 export const networks: readonly Network[] = [
@@ -38,6 +40,7 @@ export const networks: readonly Network[] = [
     nativeCoin: ether,
     blockTimeMs: 2_000,
     confirmationDepth: 5,
+    depositFinality: { tag: 'safe' },
     settlesEip3009: true,
     tokens: [usdc('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 'USD Coin')],
   },
@@ -50,6 +53,7 @@ export const networks: readonly Network[] = [
     nativeCoin: ether,
     blockTimeMs: 12_000,
     confirmationDepth: 3,
+    depositFinality: { tag: 'safe' },
     settlesEip3009: true,
     tokens: [
       usdc('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 'USD Coin'),
@@ -65,6 +69,7 @@ export const networks: readonly Network[] = [
     nativeCoin: ether,
     blockTimeMs: 2_000,
     confirmationDepth: 5,
+    depositFinality: { tag: 'safe' },
     settlesEip3009: true,
     tokens: [
       usdc('0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85', 'USD Coin'),
@@ -80,6 +85,7 @@ export const networks: readonly Network[] = [
     nativeCoin: ether,
     blockTimeMs: 250,
     confirmationDepth: 20,
+    depositFinality: { tag: 'safe' },
     settlesEip3009: true,
     tokens: [usdc('0xaf88d065e77c8cC2239327C5EDb3A432268e5831', 'USD Coin')],
   },
@@ -92,6 +98,7 @@ export const networks: readonly Network[] = [
     nativeCoin: pol,
     blockTimeMs: 2_000,
     confirmationDepth: 10,
+    depositFinality: { tag: 'finalized' },
     settlesEip3009: true,
     tokens: [usdc('0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359', 'USD Coin')],
   },
@@ -104,6 +111,7 @@ export const networks: readonly Network[] = [
     nativeCoin: null,
     blockTimeMs: 600,
     confirmationDepth: 1,
+    depositFinality: { tag: 'finalized' },
     settlesEip3009: false,
     tokens: [tip20('USDC_E', 'Bridged USDC', '0x20C000000000000000000000b9537d11c60E8b50'), pathUsd],
   },
@@ -116,6 +124,7 @@ export const networks: readonly Network[] = [
     nativeCoin: ether,
     blockTimeMs: 2_000,
     confirmationDepth: 1,
+    depositFinality: { depth: 3 },
     settlesEip3009: true,
     tokens: [usdc('0x036CbD53842c5426634e7929541eC2318f3dCF7e', 'USDC')],
   },
@@ -128,6 +137,7 @@ export const networks: readonly Network[] = [
     nativeCoin: ether,
     blockTimeMs: 12_000,
     confirmationDepth: 1,
+    depositFinality: { depth: 3 },
     settlesEip3009: true,
     tokens: [usdc('0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238', 'USDC')],
   },
@@ -140,6 +150,7 @@ export const networks: readonly Network[] = [
     nativeCoin: null,
     blockTimeMs: 600,
     confirmationDepth: 1,
+    depositFinality: { depth: 1 },
     settlesEip3009: false,
     tokens: [
       pathUsd,
@@ -157,6 +168,7 @@ export const networks: readonly Network[] = [
     nativeCoin: ether,
     blockTimeMs: 2_000,
     confirmationDepth: 1,
+    depositFinality: { depth: 3 },
     settlesEip3009: true,
     tokens: [usdc('0x5fd84259d66Cd46123540766Be93DFE6D43130D7', 'USDC')],
   },
@@ -169,6 +181,7 @@ export const networks: readonly Network[] = [
     nativeCoin: ether,
     blockTimeMs: 250,
     confirmationDepth: 1,
+    depositFinality: { depth: 3 },
     settlesEip3009: true,
     tokens: [usdc('0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d', 'USD Coin')],
   },
@@ -181,6 +194,7 @@ export const networks: readonly Network[] = [
     nativeCoin: pol,
     blockTimeMs: 2_000,
     confirmationDepth: 1,
+    depositFinality: { depth: 3 },
     settlesEip3009: true,
     tokens: [usdc('0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582', 'USDC')],
   },
