@@ -19,7 +19,7 @@ export interface ServicePublicKey {
 export interface ServiceSeal {
   /** The key that signs now. */
   readonly kid: string
-  /** 64 bytes. The private key is unsealed for each signature; nothing here keeps it. */
+  /** 64 bytes. Never rejects once the service is up: the key was unsealed at the start. */
   sign(message: Uint8Array): Promise<Uint8Array>
   /** Every key that ever signed, newest first: what was signed before a rotation stays checkable. */
   readonly publicKeys: readonly ServicePublicKey[]
@@ -27,29 +27,30 @@ export interface ServiceSeal {
 
 type OpenKey = (row: SealedKeyRow) => Promise<Uint8Array>
 
-/** Opens the current key of purpose `seal` and the public halves of all of them. */
+/**
+ * Opens the current key of purpose `seal` and the public halves of all of them. The current key stays in the memory of OpenSSL, out
+ * of JavaScript's reach: it signs every delivery of a webhook, several thousand a second, and no money.
+ */
 export async function createServiceSeal(db: Db, openKey: OpenKey, beginning: Date): Promise<ServiceSeal> {
   const rows = await listKeysSince(db, 'seal', beginning)
-  const current = rows.find((row) => row.retiredAt === null)
+  const opened = await Promise.all(rows.map(async (row) => ({ row, key: await privateKeyOf(openKey, row) })))
+  const current = opened.find(({ row }) => row.retiredAt === null)
   if (current === undefined) throw new Error('there is no key to seal with')
-  const publicKeys = await Promise.all(
-    rows.map(async (row) => ({ kid: row.kid, x: await withPrivateKey(openKey, row, publicKeyOf) })),
-  )
   return {
-    kid: current.kid,
-    publicKeys,
-    sign: (message) => withPrivateKey(openKey, current, (key) => new Uint8Array(sign(null, message, key))),
+    kid: current.row.kid,
+    publicKeys: opened.map(({ row, key }) => ({ kid: row.kid, x: publicKeyOf(key) })),
+    sign: async (message) => new Uint8Array(sign(null, message, current.key)),
   }
 }
 
 /** The fixed head of a PKCS #8 document that holds 32 bytes for Ed25519 (RFC 8410, section 7). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-async function withPrivateKey<T>(openKey: OpenKey, row: SealedKeyRow, use: (key: KeyObject) => T): Promise<T> {
+async function privateKeyOf(openKey: OpenKey, row: SealedKeyRow): Promise<KeyObject> {
   const seed = await openKey(row)
   const der = Buffer.concat([pkcs8Head, seed])
   try {
-    return use(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }))
+    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
   } finally {
     seed.fill(0)
     der.fill(0)
