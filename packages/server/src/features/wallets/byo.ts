@@ -6,6 +6,7 @@ import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { networkFor } from '../chains/index.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
+import { unwatchAddress, watchAddress } from './deposits/watch.ts'
 import { fail } from './errors.ts'
 import type { ByoWallet, NewByoWallet } from './schema.ts'
 import { type ByoWalletRow, findByoWallet, insertByoWallet, listByoWallets, markDeleted } from './store.ts'
@@ -33,6 +34,7 @@ export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoW
     const inserted = await insertByoWallet(tx, ctx.tenant, { ...wallet, metadata: request.metadata ?? {} })
     if (!inserted) throw fail('wallet-already-registered')
     await countOrRefuse(tx, ctx, 'byoWallets')
+    await watchAddress(ctx, tx, { ...wallet, walletId: wallet.id })
     const details = { address: wallet.address, chain: wallet.chain, network: wallet.network }
     await ctx.audit(tx, { action: 'wallets.byo.create', target: wallet.id, details })
     return shown(wallet)
@@ -68,6 +70,7 @@ export function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<void> 
     const period = periodOf('byoWallets', now)
     await lockCounter(tx, ctx.tenant, 'byoWallets', period)
     if (!(await markDeleted(tx, ctx.tenant, walletId, now))) throw fail('wallet-not-found')
+    await unwatchAddress(ctx, tx, walletId)
     await addToCounter(tx, ctx.tenant, 'byoWallets', period, -1)
     await ctx.audit(tx, { action: 'wallets.byo.delete', target: walletId })
   })
