@@ -9,6 +9,7 @@ const layers = [
   ['platform', ['platform']],
   ['chain', ['chain', 'platform']],
   ['custody', ['custody', 'platform', 'chain']],
+  ['partners', ['partners', 'platform', 'chain']],
 ]
 
 const layerRules = layers.map(([layer, allowed]) => ({
@@ -30,6 +31,7 @@ const featureRooms = [
   'vaults',
   'wallets',
   'webhooks',
+  'withdrawals',
 ]
 
 const featureRules = featureRooms.flatMap((room) => [
@@ -93,10 +95,16 @@ export default {
       severity: 'error',
       from: { path: features, pathNot: '\\.test\\.ts$' },
       to: {
-        path: `${server}(chain|custody)/`,
+        path: `${server}(chain|custody|partners)/`,
         pathNot: `${server}chain/errors\\.ts$`,
         dependencyTypesNot: ['type-only'],
       },
+    },
+    {
+      name: 'partners-import-only-types-of-chain',
+      severity: 'error',
+      from: { path: `${server}partners/`, pathNot: '\\.test\\.ts$' },
+      to: { path: `${server}chain/`, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'only-deps-imports-custody',

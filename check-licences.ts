@@ -67,7 +67,7 @@ function locate(name: string, from: string): string | undefined {
 /** Of alternatives one must be permissive; of licences that hold together, each. What is nested is for a person to judge. */
 function isPermissive(license: unknown): boolean {
   if (typeof license !== 'string') return false
-  const choices = license.replace(/^\(([^()]*)\)$/, '$1').split(' OR ')
+  const choices = license.replace(/^\(([^()]*)\)$/, '$1').split(/ or /i)
   return choices.some((choice) => choice.split(' AND ').every((one) => permissive.includes(one)))
 }
 

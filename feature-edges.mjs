@@ -11,4 +11,5 @@ export const featureEdges = {
   vaults: ['plans'],
   registry: [],
   webhooks: ['plans'],
+  withdrawals: [],
 }

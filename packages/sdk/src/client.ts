@@ -10,6 +10,7 @@ import { type Method, type RequestOptions, type TransportSettings, transport } f
 import { vaultsOf } from './vaults.ts'
 import { chainsOf, walletsOf } from './wallets.ts'
 import { eventsOf, webhooksOf } from './webhook-endpoints.ts'
+import { withdrawalsOf } from './withdrawals.ts'
 
 export interface PurserOptions {
   /** `svc_test_sk_…` or `svc_live_sk_…`. A secret: never in a browser, never in a log. */
@@ -46,6 +47,7 @@ export function createPurser(options: PurserOptions) {
     webhooks: webhooksOf(send),
     events: eventsOf(send),
     wallets: walletsOf(send),
+    withdrawals: withdrawalsOf(send),
     chains: chainsOf(send),
     /**
      * Any operation, also one that this version has no method for. Answers the parsed body, undefined when there is

@@ -93,3 +93,4 @@ export type {
   WebhookAttempt,
   WebhookChange,
 } from './webhook-endpoints.ts'
+export type { BankAccount, NewBankAccount } from './withdrawals.ts'

@@ -13,6 +13,7 @@ import {
 } from './features/vaults/index.ts'
 import { walletOperations } from './features/wallets/index.ts'
 import { eventOperations, eventPayloads, webhookOperations } from './features/webhooks/index.ts'
+import { bankAccountOperations } from './features/withdrawals/index.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
 
@@ -21,6 +22,7 @@ export const operations: readonly Operation[] = [
   ...paymentOperations,
   ...facilitatorOperations,
   ...walletOperations,
+  ...bankAccountOperations,
   ...chainOperations,
   ...organisationOperations,
   ...accountOperations,

@@ -27,7 +27,20 @@ afterAll(async () => {
 })
 
 /** Puts resources into the live environment, where no payment can be made without a mainnet. */
-async function makeLive({ byw, pay, key, reg, vlt, closing, sealed, sess, wh, del, evt }: Resources): Promise<void> {
+async function makeLive({
+  byw,
+  pay,
+  key,
+  reg,
+  vlt,
+  closing,
+  sealed,
+  sess,
+  wh,
+  del,
+  evt,
+  bac,
+}: Resources): Promise<void> {
   const { db } = world.database
   expect(await db.run(sql`update byo_wallets set environment = 'live' where id = ${byw}`)).toBe(1)
   expect(await db.run(sql`update payments set environment = 'live' where id = ${pay} or session_id = ${sess}`)).toBe(2)
@@ -40,12 +53,15 @@ async function makeLive({ byw, pay, key, reg, vlt, closing, sealed, sess, wh, de
   expect(await db.run(sql`update vault_documents set environment = 'live' where vault_id = ${vlt}`)).toBe(1)
   expect(await db.run(sql`update webhooks set environment = 'live' where id = ${wh}`)).toBe(1)
   expect(await db.run(sql`update webhook_deliveries set environment = 'live' where id = ${del}`)).toBe(1)
+  expect(await db.run(sql`update bank_accounts set environment = 'live' where id = ${bac}`)).toBe(1)
   const told = [byw, evt, wh, ...vaults].map((name) => `%${name}%`)
   expect(
     await db.run(sql`update events set environment = 'live' where id || payload::text like any(${told}::text[])`),
   ).toBeGreaterThan(1)
   expect(await db.run(sql`update api_keys set environment = 'live' where id = ${key}`)).toBe(1)
-  expect(await db.run(sql`update audit_log set environment = 'live' where target in (${byw}, ${key}, ${wh})`)).toBe(3)
+  expect(
+    await db.run(sql`update audit_log set environment = 'live' where target in (${byw}, ${key}, ${wh}, ${bac})`),
+  ).toBe(4)
 }
 
 /** Who must not know of the resources of `org`: in the test environment, and in the live one. */

@@ -25,6 +25,8 @@ export interface Resources {
   readonly wh: string
   readonly del: string
   readonly evt: string
+  /** A bank account. */
+  readonly bac: string
 }
 
 /** A request of an operation: what stands in the path's braces, and the body. */
@@ -67,11 +69,14 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     ...vaults,
     ...session,
     ...(await makeWebhook(world, key)),
+    bac: String((await world.call(key, 'POST', '/wallet-infra/bank-accounts', bankAccount)).body.id),
   }
 }
 
 /** Where nobody listens. */
 const hookUrl = 'http://127.0.0.1:9/hook'
+
+const bankAccount = { accountName: 'Acme Ltd', currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' }
 
 async function makeWebhook(world: World, key: string): Promise<Pick<Resources, 'wh' | 'del' | 'evt'>> {
   const { id } = (await world.call(key, 'POST', '/webhooks', { url: hookUrl, events: ['vault.sealed'] })).body
@@ -154,6 +159,10 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'wallets.byo.list': () => ({}),
     'wallets.byo.get': () => ({ params: { id: ids.byw } }),
     'wallets.byo.delete': () => ({ params: { id: ids.byw } }),
+    'withdrawals.bankAccounts.create': () => ({ body: bankAccount }),
+    'withdrawals.bankAccounts.list': () => ({}),
+    'withdrawals.bankAccounts.get': () => ({ params: { id: ids.bac } }),
+    'withdrawals.bankAccounts.delete': () => ({ params: { id: ids.bac } }),
     'chains.list': () => ({}),
     'chains.tokens': () => ({ params: { chain: 'base' } }),
     'organisations.create': () => ({ body: { name: 'Another' } }),

@@ -92,6 +92,11 @@ export interface OperationSpec<P, Q, I, O> {
   readonly resume?: (ctx: Ctx, resourceId: string) => Promise<unknown>
   /** The answer holds a secret: its idempotent copy is sealed and replayed to the same key alone. */
   readonly secretAnswer?: boolean
+  /**
+   * The body holds what could be guessed from its digest, such as an account number: the fingerprint that is kept for the
+   * Idempotency-Key is sealed, and the answer is replayed to the same key alone.
+   */
+  readonly secretInput?: boolean
   /** The path names the organisation: another one than the key's is 401, not 404. */
   readonly organisationInPath?: boolean
   /** Bytes of a JSON body; `bodyBytesMax` of the platform when left out. */

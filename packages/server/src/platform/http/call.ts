@@ -92,7 +92,7 @@ async function answerOnceInTransaction(
   request: RawRequest,
   asked: idempotency.IdempotentRequest,
 ): Promise<RawAnswer> {
-  const secret = operation.secretAnswer === true
+  const secret = operation.secretAnswer === true || operation.secretInput === true
   try {
     return await ctx.db.tx(async (tx) => {
       const claim = await idempotency.claimInTransaction(ctx, tx, asked)
@@ -105,7 +105,8 @@ async function answerOnceInTransaction(
     const refusal = problemAnswer(ctx, error)
     const ownRefusal = error instanceof Problem && error.code.startsWith('idempotency-')
     if (ownRefusal || !idempotency.isKept(refusal.status)) return refusal
-    await ctx.db.tx((tx) => idempotency.storeInTransaction(ctx, tx, asked, storable(refusal), false))
+    const sealed = operation.secretInput === true
+    await ctx.db.tx((tx) => idempotency.storeInTransaction(ctx, tx, asked, storable(refusal), sealed))
     return refusal
   }
 }

@@ -74,7 +74,7 @@ export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRe
   return stored === undefined ? { kind: 'first' } : judge(ctx, stored, request)
 }
 
-/** Stores the answer in the transaction of its effect. */
+/** Stores the answer in the transaction of its effect. Of a secret one the fingerprint is sealed too: a body of few digits could be guessed from it. */
 export async function storeInTransaction(
   ctx: Ctx,
   tx: Tx,
@@ -82,10 +82,15 @@ export async function storeInTransaction(
   answer: StoredAnswer,
   secret: boolean,
 ): Promise<void> {
-  const body = secret ? ctx.sealer.seal(answer.body, sealContext(ctx, request.key)) : answer.body
+  const [body, fingerprint] = secret
+    ? [
+        ctx.sealer.seal(answer.body, sealContext(ctx, request.key)),
+        ctx.sealer.seal(request.fingerprint, fingerprintContext(ctx, request.key)),
+      ]
+    : [answer.body, request.fingerprint]
   await tx.run(sql`
     insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, body, sealed, created_at)
-    values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${request.fingerprint}, ${apiKeyOf(ctx)}, 'done',
+    values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${fingerprint}, ${apiKeyOf(ctx)}, 'done',
       ${answer.status}, ${JSON.stringify(answer.headers)}, ${body}, ${secret}, ${ctx.clock.now()})
     on conflict (organisation_id, environment, key) do nothing`)
 }
@@ -199,8 +204,11 @@ export function sweepIdempotencyKeys(db: Queryable, now: Date): Promise<number> 
 }
 
 function judge(ctx: Ctx, stored: Stored, request: IdempotentRequest): Claim {
-  if (Buffer.compare(stored.fingerprint, request.fingerprint) !== 0) throw failPlatform('idempotency-key-reused')
   if (stored.sealed && stored.apiKeyId !== apiKeyOf(ctx)) throw failPlatform('idempotency-key-reused')
+  const fingerprint = stored.sealed
+    ? ctx.sealer.open(stored.fingerprint, fingerprintContext(ctx, request.key))
+    : stored.fingerprint
+  if (Buffer.compare(fingerprint, request.fingerprint) !== 0) throw failPlatform('idempotency-key-reused')
   if (stored.state === 'done' && stored.status !== null && stored.body !== null) {
     const body = stored.sealed ? ctx.sealer.open(stored.body, sealContext(ctx, request.key)) : stored.body
     return { kind: 'answered', answer: { status: stored.status, headers: stored.headers ?? {}, body } }
@@ -230,4 +238,8 @@ function apiKeyOf(ctx: Ctx): string {
 
 function sealContext(ctx: Ctx, key: string): string {
   return `idempotency|${ctx.tenant.organisationId}|${ctx.tenant.environment}|${key}`
+}
+
+function fingerprintContext(ctx: Ctx, key: string): string {
+  return `idempotency-fingerprint|${ctx.tenant.organisationId}|${ctx.tenant.environment}|${key}`
 }

@@ -1,0 +1,61 @@
+import type { z } from 'zod'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { newId } from '../../../platform/ids.ts'
+import type { Page } from '../../../platform/operation.ts'
+import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { fail } from '../errors.ts'
+import { currencies, isCurrency, maskOf } from './details.ts'
+import { detailsOf } from './rules.ts'
+import type { BankAccount, NewBankAccount } from './schema.ts'
+import { sealDetails } from './seal.ts'
+import {
+  type BankAccountId,
+  type BankAccountRow,
+  findBankAccount,
+  insertBankAccount,
+  listBankAccounts,
+  markDeleted,
+} from './store.ts'
+
+/**
+ * Keeps an account that money can be paid out to. Its details are sealed before they reach the database, and neither the answer, the
+ * audit log nor the answer kept for the Idempotency-Key holds more of them than the last four characters.
+ */
+export async function createBankAccount(ctx: Ctx, request: NewBankAccount): Promise<BankAccount> {
+  const currency = request.currency.trim().toUpperCase()
+  if (!isCurrency(currency)) throw fail('unsupported-currency', { supported: currencies })
+  const details = detailsOf(currency, request)
+  const account: BankAccountRow = {
+    id: newId('bac', ctx),
+    accountName: request.accountName,
+    currency,
+    maskedAccount: maskOf(details),
+    isActive: true,
+    createdAt: ctx.clock.now(),
+  }
+  const sealed = sealDetails(ctx, account.id, details)
+  await ctx.db.tx(async (tx) => {
+    await insertBankAccount(tx, ctx.tenant, account, sealed)
+    await ctx.audit(tx, { action: 'withdrawals.bankAccounts.create', target: account.id, details: { currency } })
+  })
+  return account
+}
+
+export async function getBankAccount(ctx: Ctx, accountId: BankAccountId): Promise<BankAccount> {
+  const account = await findBankAccount(ctx.db, ctx.tenant, accountId)
+  if (account === undefined) throw fail('bank-account-not-found')
+  return account
+}
+
+export async function pageOfBankAccounts(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<BankAccount>> {
+  const rows = await listBankAccounts(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
+  return pageOf(rows, query.limit, (row) => row.id)
+}
+
+/** Takes the account out of use. Its details are forgotten there and then; its row stays, for what was paid to it names it. */
+export function deleteBankAccount(ctx: Ctx, accountId: BankAccountId): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    if (!(await markDeleted(tx, ctx.tenant, accountId, ctx.clock.now()))) throw fail('bank-account-not-found')
+    await ctx.audit(tx, { action: 'withdrawals.bankAccounts.delete', target: accountId })
+  })
+}

@@ -1,0 +1,21 @@
+import { z } from 'zod'
+
+/** Where money in a currency is paid to. Written without spaces and hyphens, letters in upper case. */
+export const BankDetails = z.discriminatedUnion('currency', [
+  z.strictObject({ currency: z.literal('GBP'), sortCode: z.string(), accountNumber: z.string() }),
+  z.strictObject({ currency: z.literal('USD'), routingNumber: z.string(), accountNumber: z.string() }),
+  z.strictObject({ currency: z.literal('EUR'), iban: z.string(), swiftBic: z.string() }),
+])
+export type BankDetails = z.output<typeof BankDetails>
+
+export type Currency = BankDetails['currency']
+export const currencies = ['EUR', 'GBP', 'USD'] as const satisfies readonly Currency[]
+
+export function isCurrency(text: string): text is Currency {
+  return currencies.some((currency) => currency === text)
+}
+
+/** The account by its last four characters: enough for its owner to know it, too little to pay it. */
+export function maskOf(details: BankDetails): string {
+  return `****${(details.currency === 'EUR' ? details.iban : details.accountNumber).slice(-4)}`
+}

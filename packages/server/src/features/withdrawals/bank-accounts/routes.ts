@@ -1,0 +1,53 @@
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { PageQuery } from '../../../platform/wire.ts'
+import { fail } from '../errors.ts'
+import { createBankAccount, deleteBankAccount, getBankAccount, pageOfBankAccounts } from './bank-accounts.ts'
+import { BankAccount, BankAccountParams, NewBankAccount } from './schema.ts'
+
+const notFound = { 'bank-account-not-found': fail.table['bank-account-not-found'] }
+
+export const bankAccountOperations: readonly Operation[] = [
+  operation({
+    id: 'withdrawals.bankAccounts.create',
+    method: 'POST',
+    path: '/wallet-infra/bank-accounts',
+    summary: 'Register a bank account that money can be withdrawn to.',
+    description:
+      'GBP takes sortCode and accountNumber, USD routingNumber and accountNumber, EUR iban and swiftBic. Spaces, hyphens and lower case are fine. The details are kept sealed and never answered.',
+    input: NewBankAccount,
+    output: BankAccount,
+    status: 201,
+    errors: { 'unsupported-currency': fail.table['unsupported-currency'] },
+    secretInput: true,
+    run: (ctx, { body }) => createBankAccount(ctx, body),
+  }),
+  operation({
+    id: 'withdrawals.bankAccounts.list',
+    method: 'GET',
+    path: '/wallet-infra/bank-accounts',
+    summary: 'List bank accounts, newest first.',
+    query: PageQuery,
+    output: BankAccount,
+    list: true,
+    run: (ctx, { query }) => pageOfBankAccounts(ctx, query),
+  }),
+  operation({
+    id: 'withdrawals.bankAccounts.get',
+    method: 'GET',
+    path: '/wallet-infra/bank-accounts/{id}',
+    summary: 'Get one bank account.',
+    params: BankAccountParams,
+    output: BankAccount,
+    errors: notFound,
+    run: (ctx, { params }) => getBankAccount(ctx, params.id),
+  }),
+  operation({
+    id: 'withdrawals.bankAccounts.delete',
+    method: 'DELETE',
+    path: '/wallet-infra/bank-accounts/{id}',
+    summary: 'Take a bank account out of use and forget its details.',
+    params: BankAccountParams,
+    errors: notFound,
+    run: (ctx, { params }) => deleteBankAccount(ctx, params.id),
+  }),
+]

@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { id } from '../../../platform/ids.ts'
+import { Instant, text } from '../../../platform/wire.ts'
+import { isCurrency } from './details.ts'
+import { type DetailFault, faultsOfDetails, type WrittenDetails } from './rules.ts'
+
+const detailLengthMax = 64
+/** A field of the account as a person writes it; what it may be is the currency's to say. */
+const detail = (example: string) => text(detailLengthMax).meta({ example })
+
+const accountNameLengthMax = 140
+
+/** Whose account it is and where: the fields that its currency wants, and none that belongs to another. */
+export const NewBankAccount = z
+  .strictObject({
+    accountName: text(accountNameLengthMax).trim().min(1),
+    currency: text(16, 1).meta({ description: 'GBP, USD or EUR.', example: 'GBP' }),
+    sortCode: detail('20-29-59').optional(),
+    accountNumber: detail('63748472').optional(),
+    routingNumber: detail('021000021').optional(),
+    iban: detail('GB33 BUKB 2020 1555 5555 55').optional(),
+    swiftBic: detail('BUKBGB22').optional(),
+  })
+  .superRefine(
+    (written, ctx) => {
+      for (const { field, message } of faultsOf(written)) ctx.addIssue({ code: 'custom', path: [field], message })
+    },
+    // Also where another field has a fault, so that a caller learns of everything at once.
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  )
+export type NewBankAccount = z.output<typeof NewBankAccount>
+
+/** A currency that is not paid out has a problem of its own, which the verb throws. */
+function faultsOf(written: WrittenDetails & { readonly currency: unknown }): readonly DetailFault[] {
+  if (typeof written.currency !== 'string') return []
+  const currency = written.currency.trim().toUpperCase()
+  return isCurrency(currency) ? faultsOfDetails(currency, written) : []
+}
+
+/** A bank account as the document has it, and the end of its number to know it by. The details themselves are never answered. */
+export const BankAccount = z.strictObject({
+  id: id('bac'),
+  accountName: z.string(),
+  currency: z.string(),
+  isActive: z.boolean(),
+  maskedAccount: z.string().meta({ description: 'The last four characters of the account.', example: '****8472' }),
+  createdAt: Instant,
+})
+export type BankAccount = z.input<typeof BankAccount>
+
+export const BankAccountParams = z.strictObject({ id: id('bac') })

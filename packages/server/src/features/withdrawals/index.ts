@@ -1,0 +1,1 @@
+export { bankAccountOperations } from './bank-accounts/routes.ts'
