@@ -71,6 +71,19 @@ export type { RawLog } from './evm-logs.ts'
 export { decodeAuthorizationUsedLog, decodeTransferLog, decodeTransferWithMemoLog, topics } from './evm-logs.ts'
 export type { Keccak } from './hash.ts'
 export { keccak256, sha256 } from './hash.ts'
+export type { HdCurve, HdPrivateNode, HdPublicNode } from './hd.ts'
+export {
+  evmAccountPath,
+  hdChildAddress,
+  hdHardened,
+  hdMaster,
+  hdPrivateChild,
+  hdPrivatePath,
+  hdPublicChild,
+  hdPublicOf,
+  parseHdPath,
+  wipeHdNode,
+} from './hd.ts'
 export type { Jws, JwsHeader } from './jws.ts'
 export { composeJws, jwsSigningInput, parseJws } from './jws.ts'
 export type { MerkleInclusion } from './merkle.ts'

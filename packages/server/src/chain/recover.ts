@@ -1,7 +1,9 @@
-import { type Keccak, keccak256, type Recover } from '@purser/protocol'
+import { createHmac } from 'node:crypto'
+import { type HdCurve, type Keccak, keccak256, type Recover } from '@purser/protocol'
 import { createKeccak } from 'hash-wasm'
 
-export interface Signatures {
+/** The curve and the hashes; passed as it is to the protocol's derivation of keys. */
+export interface Signatures extends HdCurve {
   readonly recover: Recover
   readonly keccak: Keccak
   /** Compact signature (64 bytes, low s) and recovery bit over a 32-byte hash. */
@@ -9,7 +11,7 @@ export interface Signatures {
     hash: Uint8Array,
     privateKey: Uint8Array,
   ) => { readonly signature: Uint8Array; readonly yParity: 0 | 1 }
-  readonly publicKeyOf: (privateKey: Uint8Array) => Uint8Array
+  readonly hmacSha512: NonNullable<HdCurve['hmacSha512']>
   /** `native` is libsecp256k1 through N-API (65 µs a recovery here), `wasm` the same library in WebAssembly (250 µs). */
   readonly engine: 'native' | 'wasm'
 }
@@ -19,8 +21,12 @@ export async function createSignatures(): Promise<Signatures> {
   const keccak = await createFastKeccak()
   const native = await loadNative()
   return native === undefined
-    ? { ...(await loadWasm()), keccak, engine: 'wasm' }
-    : { ...native, keccak, engine: 'native' }
+    ? { ...(await loadWasm()), keccak, hmacSha512, engine: 'wasm' }
+    : { ...native, keccak, hmacSha512, engine: 'native' }
+}
+
+function hmacSha512(key: Uint8Array, message: Uint8Array): Uint8Array {
+  return createHmac('sha512', key).update(message).digest()
 }
 
 async function createFastKeccak(): Promise<Keccak> {
@@ -30,7 +36,7 @@ async function createFastKeccak(): Promise<Keccak> {
   return Buffer.compare(keccak(probe), keccak256(probe)) === 0 ? keccak : keccak256
 }
 
-type Curve = Pick<Signatures, 'recover' | 'sign' | 'publicKeyOf'>
+type Curve = Pick<Signatures, 'recover' | 'sign' | 'publicKeyOf' | 'addToPublicKey' | 'addToPrivateKey'>
 
 /** npm `secp256k1` falls back to slow JavaScript without a word, so its binding is asked for by name. */
 async function loadNative(): Promise<Curve | undefined> {
@@ -51,6 +57,13 @@ async function loadNative(): Promise<Curve | undefined> {
         return { signature, yParity: recid === 0 ? 0 : 1 }
       },
       publicKeyOf: (privateKey) => curve.publicKeyCreate(privateKey, false),
+      addToPublicKey: (publicKey, tweak) =>
+        orNothing(() => curve.publicKeyTweakAdd(publicKey, tweak, false), /tweak was out of range/),
+      addToPrivateKey(privateKey, tweak) {
+        // The binding adds in place.
+        const sum = Uint8Array.from(privateKey)
+        return orNothing(() => curve.privateKeyTweakAdd(sum, tweak), /tweak was out of range/)
+      },
     }
   } catch {
     return undefined
@@ -77,5 +90,19 @@ export async function loadWasm(): Promise<Curve> {
       if (publicKey === null) throw new Error('not a private key')
       return publicKey
     },
+    addToPublicKey: (publicKey, tweak) =>
+      orNothing(() => curve.pointAddScalar(publicKey, tweak, false), /Expected Tweak/) ?? undefined,
+    addToPrivateKey: (privateKey, tweak) =>
+      orNothing(() => curve.privateAdd(privateKey, tweak), /Expected Tweak/) ?? undefined,
+  }
+}
+
+/** `undefined` when the library refuses a sum in these words; any other fault goes on. */
+function orNothing<T>(sum: () => T, refusal: RegExp): T | undefined {
+  try {
+    return sum()
+  } catch (error) {
+    if (error instanceof Error && refusal.test(error.message)) return undefined
+    throw error
   }
 }
