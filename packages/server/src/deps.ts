@@ -104,6 +104,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       fileLinks: custody.fileLinks,
       mppSecrets: custody.mppSecrets,
       serviceSeal: custody.seal,
+      walletKeys: custody.walletKeys,
       signatures,
       eip6492Factories: new Set(config.eip6492Factories.map((factory) => factory.toLowerCase())),
       settleWaitMs: config.settleWaitMs,

@@ -236,6 +236,9 @@ export interface TempoTransaction {
   readonly feePaidBy: 'sender' | 'sponsor'
 }
 
+/** A Tempo transaction before its account signs it. One that is `feePaidBy` a sponsor names no fee token: the sponsor does. */
+export type TempoFields = Omit<TempoTransaction, 'raw' | 'hash' | 'sender'>
+
 export interface TempoCall {
   readonly to: Address | undefined
   readonly value: bigint

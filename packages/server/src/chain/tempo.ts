@@ -6,12 +6,13 @@ import {
   isAddress,
   isHex,
   parseEcdsa,
+  readUint256,
   recoverAddress,
   sameAddress,
   uint256ToBytes,
 } from '@purser/protocol'
 import type { Transaction } from 'viem/tempo'
-import type { TempoCall, TempoDecoded, TempoTransaction, TempoTransactions } from './port.ts'
+import type { TempoCall, TempoDecoded, TempoFields, TempoTransaction, TempoTransactions } from './port.ts'
 import type { Signatures } from './recover.ts'
 
 /** The longest transaction that is looked at; one transfer takes about 400 bytes. */
@@ -61,6 +62,54 @@ export async function withFeePayer(
     signTypedData: refuse,
   } as const
   return codec.serialize({ ...fields, from: transaction.sender, feeToken, feePayer })
+}
+
+/**
+ * Writes what a transaction's own account signs for, and with its signature the bytes: final, or, where a sponsor pays, to be
+ * handed to it. Throws for a fee token that a sponsor is to choose, and for numbers that Tempo's times and nonces cannot hold.
+ */
+export async function withSender(
+  fields: TempoFields,
+  account: {
+    readonly address: Address
+    readonly sign: (payload: Uint8Array) => Promise<{ readonly signature: Uint8Array; readonly yParity: 0 | 1 }>
+  },
+): Promise<Hex> {
+  const codec = await loadCodec()
+  const plain = serializable(fields)
+  const { signature, yParity } = await account.sign(hexToBytes(await codec.serialize(plain)))
+  const [r, s] = [readUint256(signature, 0), readUint256(signature, 32)]
+  return codec.serialize({
+    ...plain,
+    from: account.address,
+    signature: { type: 'secp256k1', signature: { r, s, yParity } },
+  })
+}
+
+function serializable(fields: TempoFields): Fields {
+  const sponsored = fields.feePaidBy === 'sponsor'
+  if (sponsored && fields.feeToken !== undefined) throw new RangeError('the sponsor chooses the fee token')
+  return {
+    type: 'tempo',
+    chainId: fields.chainId,
+    calls: fields.calls.map(({ to, value, data }) => ({ ...(to !== undefined && { to }), value, data })),
+    nonceKey: fields.nonceKey,
+    nonce: wholeNumber(fields.nonce),
+    gas: fields.gasLimit,
+    maxFeePerGas: fields.maxFeePerGas,
+    maxPriorityFeePerGas: fields.maxPriorityFeePerGas,
+    ...(fields.validBefore !== undefined && { validBefore: wholeNumber(fields.validBefore) }),
+    ...(fields.validAfter !== undefined && { validAfter: wholeNumber(fields.validAfter) }),
+    ...(fields.feeToken !== undefined && { feeToken: fields.feeToken }),
+    ...(sponsored && { feePayerSignature: null }),
+  }
+}
+
+/** As the codec takes it; a rounded nonce or time would be another transaction. */
+function wholeNumber(value: bigint): number {
+  const number = Number(value)
+  if (!Number.isSafeInteger(number) || number < 0) throw new RangeError('not a nonce or a time')
+  return number
 }
 
 function readFields(codec: Codec, raw: Hex): Fields | string {

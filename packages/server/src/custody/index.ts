@@ -13,11 +13,13 @@ import { ensureKey, type KeyMaking, openKey, refuseOtherKey } from './service-ke
 import { createServiceSeal, type ServiceSeal } from './service-seal.ts'
 import { createSigner } from './signer.ts'
 import { listFingerprints, lockKeys } from './store.ts'
+import { createWalletKeys, type WalletKeys } from './wallet-keys.ts'
 
 export type { KeySource } from './key-file.ts'
 export type { MppMacs, MppSecrets } from './mpp-secrets.ts'
 export { rotateMppSecret } from './rotate-mpp-secret.ts'
 export type { ServiceSeal } from './service-seal.ts'
+export type { AccountNode, WalletKey, WalletKeys, WalletSigner } from './wallet-keys.ts'
 
 export interface CustodyOptions {
   readonly db: Db
@@ -39,6 +41,7 @@ export interface Custody {
   readonly fileLinks: { sign(link: string): string; check(link: string, signature: string): boolean }
   readonly mppSecrets: MppSecrets
   readonly seal: ServiceSeal
+  readonly walletKeys: WalletKeys
 }
 
 /**
@@ -76,6 +79,7 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
     fileLinks: createLinks(await openKey(kek, rows.link)),
     mppSecrets,
     seal: await createServiceSeal(options.db, (row) => openKey(kek, row), instantOf(0)),
+    walletKeys: createWalletKeys({ ...options, kek }),
   }
 }
 

@@ -3,50 +3,107 @@ import {
   addressOfPublicKey,
   bytesToHex,
   checksumAddress,
+  domainSeparator,
   type Hex,
   hexToBytes,
   sameAddress,
+  transferWithAuthorizationDigest,
 } from '@purser/protocol'
 import { serializeTransaction } from 'viem/utils'
-import { type Signatures, withFeePayer } from '../chain/index.ts'
-import type { Signer } from '../chain/port.ts'
+import { createTempoTransactions, type Signatures, withFeePayer, withSender } from '../chain/index.ts'
+import type { SignedTransaction, Signer, TempoFields, TempoTransaction, TransactionFields } from '../chain/port.ts'
+import type { WalletSigner } from './wallet-keys.ts'
 
-/** Signs for one account. Its key is unsealed for each signature and wiped after it; nothing here keeps or answers it. */
+/** An account and the one thing that its key does. Digests do not leave this file. */
+interface Account {
+  readonly address: Address
+  signDigest(digest: Uint8Array): Promise<{ readonly signature: Uint8Array; readonly yParity: 0 | 1 }>
+}
+
+/** Signs for one service key. It is unsealed for each signature and wiped after it; nothing here keeps or answers it. */
 export async function createSigner(openKey: () => Promise<Uint8Array>, signatures: Signatures): Promise<Signer> {
-  const account = addressOfPublicKey(await withKey(openKey, signatures.publicKeyOf), signatures.keccak)
-  if (account === undefined) throw new Error('a private key has no account')
-  const address: Address = checksumAddress(account, signatures.keccak)
-  return {
-    address,
-    async signTempoFeePayer(transaction, feeToken) {
-      if (sameAddress(transaction.sender, address)) throw new Error('an account cannot sponsor itself')
-      const sign = async (digest: Uint8Array): Promise<Hex> => {
-        const { signature, yParity } = await withKey(openKey, (privateKey) => signatures.sign(digest, privateKey))
-        return `${bytesToHex(signature)}${yParity === 0 ? '1b' : '1c'}`
-      }
-      const raw = await withFeePayer(transaction, feeToken, { address, sign })
-      return { raw, hash: bytesToHex(signatures.keccak(hexToBytes(raw))) }
+  const found = addressOfPublicKey(await withKey(openKey, signatures.publicKeyOf), signatures.keccak)
+  if (found === undefined) throw new Error('a private key has no account')
+  const { address, signTempoFeePayer, signTransaction } = createAccountSigner(
+    {
+      address: checksumAddress(found, signatures.keccak),
+      signDigest: (digest) => withKey(openKey, (privateKey) => signatures.sign(digest, privateKey)),
     },
-    async signTransaction(transaction) {
-      const fields = {
-        type: 'eip1559',
-        chainId: transaction.chainId,
-        nonce: Number(transaction.nonce),
-        to: transaction.to,
-        data: transaction.data,
-        value: transaction.value,
-        gas: transaction.gasLimit,
-        maxFeePerGas: transaction.maxFeePerGas,
-        maxPriorityFeePerGas: transaction.maxPriorityFeePerGas,
-      } as const
-      const hash = signatures.keccak(hexToBytes(serializeTransaction(fields)))
-      const { signature, yParity } = await withKey(openKey, (privateKey) => signatures.sign(hash, privateKey))
-      const r = bytesToHex(signature.subarray(0, 32))
-      const s = bytesToHex(signature.subarray(32, 64))
-      const raw = serializeTransaction(fields, { r, s, yParity })
-      return { raw, hash: bytesToHex(signatures.keccak(hexToBytes(raw))) }
+    signatures,
+  )
+  return { address, signTempoFeePayer, signTransaction }
+}
+
+/** Everything that an account signs, each from fields that say what it is. */
+export function createAccountSigner(account: Account, signatures: Signatures): WalletSigner {
+  return {
+    address: account.address,
+    signTransaction: (fields) => signTransaction(account, fields, signatures),
+    signTempoFeePayer: (transaction, feeToken) => signFeePayer(account, transaction, { feeToken, signatures }),
+    signTempoTransaction: (fields) => signTempoTransaction(account, fields, signatures),
+    async signTransferWithAuthorization(domain, authorization) {
+      if (!sameAddress(authorization.from, account.address)) throw new Error('the money is not this account’s')
+      const separator = domainSeparator(domain, signatures.keccak)
+      return sign65(account, transferWithAuthorizationDigest(separator, authorization, signatures.keccak))
     },
   }
+}
+
+async function signTransaction(
+  account: Account,
+  transaction: TransactionFields,
+  { keccak }: Signatures,
+): Promise<SignedTransaction> {
+  const fields = {
+    type: 'eip1559',
+    chainId: transaction.chainId,
+    nonce: Number(transaction.nonce),
+    to: transaction.to,
+    data: transaction.data,
+    value: transaction.value,
+    gas: transaction.gasLimit,
+    maxFeePerGas: transaction.maxFeePerGas,
+    maxPriorityFeePerGas: transaction.maxPriorityFeePerGas,
+  } as const
+  const { signature, yParity } = await account.signDigest(keccak(hexToBytes(serializeTransaction(fields))))
+  const r = bytesToHex(signature.subarray(0, 32))
+  const s = bytesToHex(signature.subarray(32, 64))
+  const raw = serializeTransaction(fields, { r, s, yParity })
+  return { raw, hash: bytesToHex(keccak(hexToBytes(raw))) }
+}
+
+async function signFeePayer(
+  account: Account,
+  transaction: TempoTransaction,
+  { feeToken, signatures }: { readonly feeToken: Address; readonly signatures: Signatures },
+): Promise<SignedTransaction> {
+  if (sameAddress(transaction.sender, account.address)) throw new Error('an account cannot sponsor itself')
+  const raw = await withFeePayer(transaction, feeToken, {
+    address: account.address,
+    sign: (digest) => sign65(account, digest),
+  })
+  return { raw, hash: bytesToHex(signatures.keccak(hexToBytes(raw))) }
+}
+
+/** Read back before it is handed out: what was signed is what was asked for, by this account. */
+async function signTempoTransaction(
+  account: Account,
+  fields: TempoFields,
+  signatures: Signatures,
+): Promise<TempoTransaction> {
+  const raw = await withSender(fields, {
+    address: account.address,
+    sign: (payload) => account.signDigest(signatures.keccak(payload)),
+  })
+  const decoded = await createTempoTransactions(signatures).decode(raw)
+  if (!decoded.ok) throw new Error(`the transaction cannot be signed: ${decoded.fault}`)
+  if (!sameAddress(decoded.transaction.sender, account.address)) throw new Error('the signature is another account’s')
+  return decoded.transaction
+}
+
+async function sign65(account: Account, digest: Uint8Array): Promise<Hex> {
+  const { signature, yParity } = await account.signDigest(digest)
+  return `${bytesToHex(signature)}${yParity === 0 ? '1b' : '1c'}`
 }
 
 async function withKey<T>(openKey: () => Promise<Uint8Array>, use: (privateKey: Uint8Array) => T): Promise<T> {

@@ -1,0 +1,172 @@
+import type { Address } from '@purser/protocol'
+import {
+  addressOfPublicKey,
+  type Eip712Domain,
+  evmAccountPath,
+  type HdPrivateNode,
+  type Hex,
+  hdMaster,
+  hdPrivatePath,
+  hdPublicOf,
+  sameAddress,
+  type TransferAuthorization,
+  wipeHdNode,
+} from '@purser/protocol'
+import type { Signatures } from '../chain/index.ts'
+import type { Signer, TempoFields, TempoTransaction } from '../chain/port.ts'
+import type { Clock } from '../platform/clock.ts'
+import type { Tenant } from '../platform/ctx.ts'
+import type { Db } from '../platform/db/db.ts'
+import type { Random } from '../platform/random.ts'
+import { type KeyEncryption, openEnvelope, sealEnvelope } from './envelope.ts'
+import { seedOfEntropy } from './mnemonic.ts'
+import { createAccountSigner } from './signer.ts'
+import { findSeed, insertSeedOnce, type SealedSeedRow } from './wallet-store.ts'
+
+declare module '../platform/ctx.ts' {
+  interface Ports {
+    readonly walletKeys: WalletKeys
+  }
+}
+
+/**
+ * The public half of `m/44'/60'/account'/0`, whose children are an account's addresses. No secret, but with one child's private key
+ * it tells every other: a child's key never leaves custody.
+ */
+export interface AccountNode {
+  /** 33 bytes. */
+  readonly publicKey: Uint8Array
+  /** 32 bytes. */
+  readonly chainCode: Uint8Array
+}
+
+/** Which key of a tenant signs, and whom it must turn out to be. */
+export interface WalletKey {
+  readonly account: number
+  readonly index: number
+  readonly address: Address
+}
+
+/** The keys of organisations' wallets: one seed per tenant, opened for as long as one derivation or signature takes. */
+export interface WalletKeys {
+  /**
+   * Makes the tenant's seed when there is none (256 bits, exactly one, however many processes ask at once). Store what it answers:
+   * addresses are derived from it (`hdChildAddress`), and the seed stays shut. Never inside a database transaction: it may ask a key service.
+   */
+  accountNode(tenant: Tenant, account: number): Promise<AccountNode>
+  /** Signs for `m/44'/60'/account'/0/index` of the tenant; every signature throws when that is not `address` or there is no seed. */
+  signer(tenant: Tenant, key: WalletKey): WalletSigner
+}
+
+/** An account of a tenant, which signs things that say what they are, and never a bare hash. */
+export interface WalletSigner extends Signer {
+  /** EIP-3009 `transferWithAuthorization`, 65 bytes. Throws when the money is not its own account's. */
+  signTransferWithAuthorization(domain: Eip712Domain, authorization: TransferAuthorization): Promise<Hex>
+  /** Tempo's type 0x76; one that leaves the fee to a sponsor is what `signTempoFeePayer` takes. */
+  signTempoTransaction(fields: TempoFields): Promise<TempoTransaction>
+}
+
+export interface WalletKeysOptions {
+  readonly db: Db
+  readonly clock: Clock
+  readonly random: Random
+  readonly signatures: Signatures
+  readonly kek: KeyEncryption
+}
+
+const entropyBytes = 32
+const seedVersion = 1
+const seedAlgorithm = 'bip39-seed'
+
+/** The real body: seeds sealed in the database, under the deployment's key-encryption key. */
+export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
+  const { signatures } = options
+  return {
+    async accountNode(tenant, account) {
+      const row = (await findSeed(options.db, tenant)) ?? (await makeSeed(options, tenant))
+      const node = await openNode(options, tenant, row, evmAccountPath(account))
+      try {
+        return hdPublicOf(node, signatures)
+      } finally {
+        wipeHdNode(node)
+      }
+    },
+    signer: (tenant, key) =>
+      createAccountSigner(
+        {
+          address: key.address,
+          signDigest: (digest) =>
+            withWalletKey(options, tenant, key, (privateKey) => signatures.sign(digest, privateKey)),
+        },
+        signatures,
+      ),
+  }
+}
+
+/** Sealed before anything is written, so that no key service is asked inside a transaction; of two at once the first row stays. */
+async function makeSeed(options: WalletKeysOptions, tenant: Tenant): Promise<SealedSeedRow> {
+  const { db, random, kek, clock } = options
+  const name = {
+    id: `wallet-seed-${Buffer.from(random.bytes(8)).toString('hex')}`,
+    algorithm: seedAlgorithm,
+    version: seedVersion,
+  }
+  const entropy = random.bytes(entropyBytes)
+  const seed = await seedOfEntropy(entropy).finally(() => entropy.fill(0))
+  try {
+    const envelope = await sealEnvelope(kek, seed, associatedDataOf(tenant, name), random)
+    await insertSeedOnce(db, tenant, { ...name, fingerprint: kek.fingerprint, ...envelope }, clock.now())
+  } finally {
+    seed.fill(0)
+  }
+  const stored = await findSeed(db, tenant)
+  if (stored === undefined) throw new Error('a seed that was stored is not there')
+  return stored
+}
+
+/** The private node at the end of a path. The caller wipes it. */
+async function openNode(
+  { kek, signatures }: WalletKeysOptions,
+  tenant: Tenant,
+  row: SealedSeedRow,
+  path: readonly number[],
+): Promise<HdPrivateNode> {
+  const seed = await openEnvelope(kek, row, associatedDataOf(tenant, row))
+  let master: HdPrivateNode | undefined
+  try {
+    master = hdMaster(seed, signatures)
+    return hdPrivatePath(master, path, signatures)
+  } finally {
+    seed.fill(0)
+    if (master !== undefined) wipeHdNode(master)
+  }
+}
+
+/** Signing for another account than was meant would move somebody else's money, so the key must be the address that was named. */
+async function withWalletKey<T>(
+  options: WalletKeysOptions,
+  tenant: Tenant,
+  { account, index, address }: WalletKey,
+  use: (privateKey: Uint8Array) => T,
+): Promise<T> {
+  const row = await findSeed(options.db, tenant)
+  if (row === undefined) throw new Error('the tenant has no seed')
+  const node = await openNode(options, tenant, row, [...evmAccountPath(account), index])
+  try {
+    const { publicKeyOf, keccak } = options.signatures
+    const derived = addressOfPublicKey(publicKeyOf(node.privateKey), keccak)
+    if (derived === undefined || !sameAddress(derived, address))
+      throw new Error(`the key at account ${account}, index ${index} is not that of ${address}`)
+    return use(node.privateKey)
+  } finally {
+    wipeHdNode(node)
+  }
+}
+
+/** Binds a seed to its tenant and row, so that none opens in another organisation's or environment's place. */
+function associatedDataOf(
+  { organisationId, environment }: Tenant,
+  { id, algorithm, version }: Pick<SealedSeedRow, 'id' | 'algorithm' | 'version'>,
+): string {
+  return `purser|wallet-seed|${organisationId}|${environment}|${id}|${algorithm}|${version}`
+}
