@@ -45,7 +45,7 @@ export function createPurser(options: PurserOptions) {
     billing: billingOf(send),
     registry: registryOf(send),
     webhooks: webhooksOf(send),
-    events: eventsOf(send),
+    events: eventsOf(send, open),
     wallets: walletsOf(send),
     withdrawals: withdrawalsOf(send),
     chains: chainsOf(send),

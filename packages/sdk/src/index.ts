@@ -63,6 +63,7 @@ export type {
 } from './registry.ts'
 export type { RetryPolicy } from './retry.ts'
 export type { NewSession, OpenedSession, Session, SessionCheck } from './sessions.ts'
+export type { ListenOptions, ListenQuery, SignedDelivery } from './signed-deliveries.ts'
 export type { CallOptions, Method, QueryValue, RequestOptions } from './transport.ts'
 export type { EventsQuery } from './vault-events.ts'
 export type {
@@ -83,12 +84,18 @@ export type { ByoWallet, Chain, ChainName, NewByoWallet, Token } from './wallets
 export type {
   CreatedWebhook,
   EventQuery,
+  EventSamples,
+  ListenerSecret,
   NewWebhook,
   RecordedEvent,
   Replayed,
   ReplayRequest,
+  ResendRequest,
+  Resent,
   RotatedSecret,
   TestedWebhook,
+  TriggeredEvent,
+  TriggerRequest,
   Webhook,
   WebhookAttempt,
   WebhookChange,

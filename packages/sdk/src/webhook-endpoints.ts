@@ -2,7 +2,8 @@ import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
 import type { Answer, Body, Item, Json, Query } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
-import type { CallOptions, Send } from './transport.ts'
+import { type ListenOptions, type ListenQuery, listen, type SignedDelivery } from './signed-deliveries.ts'
+import type { CallOptions, Open, Send } from './transport.ts'
 
 export type NewWebhook = Body<operations['webhooks.create']>
 /** With the secret, this once. */
@@ -46,12 +47,29 @@ export function webhooksOf(send: Send) {
 export type RecordedEvent = Item<operations['events.list']>
 export type EventQuery = Query<operations['events.list']>
 
-/** What happened in the organisation, for thirty days. */
-export function eventsOf(send: Send) {
+export type EventSamples = Answer<operations['events.types']>
+export type TriggeredEvent = Answer<operations['events.trigger']>
+export type TriggerRequest = Body<operations['events.trigger']>
+/** To one webhook, or to all that it concerns and every listener. */
+export type ResendRequest = Body<operations['events.resend']>
+export type Resent = Answer<operations['events.resend']>
+export type ListenerSecret = Answer<operations['events.listener']>
+
+/** What happened in the organisation, for thirty days, and what happens. */
+export function eventsOf(send: Send, open: Open) {
   return {
     list: (query?: EventQuery, options?: CallOptions): Listing<RecordedEvent> =>
       list(send, '/events', { ...options, query }),
     get: (eventId: string, options?: CallOptions): Promise<RecordedEvent> =>
       call(send, 'GET', '/events/{eventId}', { ...options, params: { eventId } }),
+    types: (options?: CallOptions): Promise<EventSamples> => call(send, 'GET', '/events/types', { ...options }),
+    trigger: (body: TriggerRequest, options?: CallOptions): Promise<TriggeredEvent> =>
+      call(send, 'POST', '/events/trigger', { ...options, body }),
+    resend: (eventId: string, body: ResendRequest, options?: CallOptions): Promise<Resent> =>
+      call(send, 'POST', '/events/{eventId}/resend', { ...options, params: { eventId }, body }),
+    listener: (options?: CallOptions): Promise<ListenerSecret> =>
+      call(send, 'POST', '/events/listener', { ...options }),
+    stream: (query?: ListenQuery, options?: ListenOptions): AsyncGenerator<SignedDelivery> =>
+      listen(open, query, options),
   }
 }

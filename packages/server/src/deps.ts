@@ -14,7 +14,7 @@ import {
 import { publicRoutes } from './features/registry/index.ts'
 import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
 import { byoWalletRecount, createWalletDirectory } from './features/wallets/index.ts'
-import { webhookRecount } from './features/webhooks/index.ts'
+import { Listeners, webhookRecount } from './features/webhooks/index.ts'
 import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
@@ -83,6 +83,14 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       tempoTransactions: createTempoTransactions(signatures),
     }
     const vaultStreams = new VaultStreams({ db, clock, log, metrics, revokedKeys: keys.revokedKeys })
+    const listeners = new Listeners({
+      db,
+      clock,
+      log,
+      metrics,
+      serviceSeal: custody.seal,
+      revokedKeys: keys.revokedKeys,
+    })
     const deps: Deps = {
       ...floor,
       recounts: [paymentRecount, byoWalletRecount, webhookRecount, ...vaultRecounts],
@@ -98,7 +106,11 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       vaultNews: (vaultId) => vaultStreams.wake(vaultId),
       customerReach,
       guardedFetch,
-      eventsCommitted: () => deliveriesWaiting(),
+      listeners,
+      eventsCommitted: () => {
+        deliveriesWaiting()
+        listeners.wake()
+      },
       deliveriesWaiting: () => deliveriesWaiting(),
       blobs: files.blobs,
       fileLinks: custody.fileLinks,
@@ -132,6 +144,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       },
       async close() {
         await vaultStreams.stop()
+        await listeners.stop()
         await keys.stop()
         await outbound.close()
         await guardedFetch.close()

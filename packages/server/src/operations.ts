@@ -12,7 +12,7 @@ import {
   vaultTokenOperations,
 } from './features/vaults/index.ts'
 import { walletOperations } from './features/wallets/index.ts'
-import { eventOperations, eventPayloads, webhookOperations } from './features/webhooks/index.ts'
+import { eventOperations, eventPayloads, listenOperations, webhookOperations } from './features/webhooks/index.ts'
 import { bankAccountOperations } from './features/withdrawals/index.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
@@ -35,6 +35,7 @@ export const operations: readonly Operation[] = [
   ...vaultStreamOperations,
   ...webhookOperations,
   ...eventOperations,
+  ...listenOperations,
 ]
 
 /** The OpenAPI 3.1 document; `openapi.json` is its committed copy. */

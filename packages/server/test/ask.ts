@@ -4,9 +4,8 @@ import type { WireAnswer } from './declared.ts'
 import { formType } from './files/uploads.ts'
 import type { Sample } from './samples.ts'
 
-export interface Asked extends Pick<Sample, 'params'> {
+export interface Asked extends Pick<Sample, 'params' | 'query'> {
   readonly headers?: Readonly<Record<string, string>>
-  readonly query?: string
   /** As it goes over the wire. */
   readonly body?: string | Uint8Array<ArrayBuffer> | undefined
 }
@@ -32,10 +31,10 @@ export function ask(
 }
 
 /** A sample as it goes over the wire. */
-export function asSent(operation: Operation, key: string, { params = {}, body, form }: Sample): Asked {
-  if (form !== undefined) return { headers: { ...asKey(key), 'content-type': formType }, params, body: form }
+export function asSent(operation: Operation, key: string, { params = {}, query = '', body, form }: Sample): Asked {
+  if (form !== undefined) return { headers: { ...asKey(key), 'content-type': formType }, params, query, body: form }
   const text = body === undefined || operation.method === 'GET' ? undefined : JSON.stringify(body)
-  return { headers: asKey(key), params, body: text }
+  return { headers: asKey(key), params, query, body: text }
 }
 
 export function asKey(key: string): Record<string, string> {

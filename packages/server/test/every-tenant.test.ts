@@ -139,7 +139,7 @@ test.each(lists.map((operation) => [operation.id, operation] as const))(
       const queries =
         operation.query !== undefined && /ogs\./.test(id)
           ? ['', `?walletId=${resources.byw}`, `?apiKeyId=${resources.key}`, `?route=${encodeURIComponent(resource)}`]
-          : ['']
+          : [samplesOf(resources)[id]?.().query ?? '']
       for (const query of queries) {
         const { status, text } = await ask(world.base, operation, key, { ...samplesOf(resources)[id]?.(), query })
         if (status !== 401) expect(secrets.filter((secret) => text.includes(secret))).toEqual([])

@@ -33,6 +33,7 @@ export interface Resources {
 export interface Sample {
   readonly params?: Readonly<Record<string, string>>
   readonly body?: unknown
+  readonly query?: string
   /** In place of a body, for an operation that takes a form. */
   readonly form?: Uint8Array<ArrayBuffer>
 }
@@ -219,6 +220,12 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'webhooks.rotateSecret': () => ({ params: { webhookId: ids.wh } }),
     'events.list': () => ({}),
     'events.get': () => ({ params: { eventId: ids.evt } }),
+    'events.types': () => ({}),
+    'events.trigger': () => ({ body: { type: 'vault.sealed' } }),
+    'events.resend': () => ({ params: { eventId: ids.evt }, body: { webhookId: ids.wh } }),
+    'events.listener': () => ({}),
+    // What there is, and no more: the answer is no stream without end.
+    'events.stream': () => ({ query: '?from=2026-01-01T00:00:00Z&follow=false' }),
     'billing.usage': () => ({}),
     'billing.plan': () => ({}),
     'billing.rebuildCache': () => ({}),

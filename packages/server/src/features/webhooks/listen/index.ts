@@ -1,0 +1,2 @@
+export { Listeners } from './listeners.ts'
+export { listenOperations } from './routes.ts'

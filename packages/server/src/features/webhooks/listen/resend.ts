@@ -1,0 +1,50 @@
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { type EventId, newId } from '../../../platform/ids.ts'
+import { insertDeliveries, lockQueues } from '../delivery/queue-store.ts'
+import { fail as failWebhook } from '../errors.ts'
+import { findEvent } from '../event-store.ts'
+import { oldestKept } from '../history.ts'
+import { lockWebhook, type WebhookId } from '../store.ts'
+import { fail } from './errors.ts'
+import type { Resend, ResendRequest } from './schema.ts'
+import { insertResend, listSubscribed } from './store.ts'
+
+/**
+ * Tells an event again, with the same `eventId`: to every webhook that is on and subscribes to its type and to every listener, or to
+ * the one webhook that is named. Deliveries that were made before stay as they are.
+ */
+export function resendEvent(ctx: Ctx, eventId: EventId, { webhookId }: ResendRequest): Promise<Resend> {
+  return ctx.db.tx(async (tx) => {
+    const event = await findEvent(tx, ctx.tenant, eventId, oldestKept(ctx))
+    if (event === undefined) throw failWebhook('event-not-found')
+    const webhookIds = webhookId === undefined ? await holdSubscribed(tx, ctx, event.type) : [webhookId]
+    if (webhookId === undefined) {
+      await insertResend(tx, ctx.tenant, { id: newId('del', ctx), eventId, createdAt: ctx.clock.now() })
+    } else await holdActive(tx, ctx, webhookId)
+    await deliver(tx, ctx, eventId, webhookIds)
+    await ctx.audit(tx, { action: 'events.resend', target: eventId, details: { deliveries: webhookIds.length } })
+    if (ctx.eventsCommitted !== undefined) tx.afterCommit(ctx.eventsCommitted)
+    return { eventId, deliveries: webhookIds.length }
+  })
+}
+
+/** The queues of those that subscribe, held; one that is turned off or deleted before it is held is left out. */
+async function holdSubscribed(tx: Tx, ctx: Ctx, type: string): Promise<readonly WebhookId[]> {
+  const held = await listSubscribed(tx, ctx.tenant, type)
+  await lockQueues(tx, held)
+  const still = new Set(await listSubscribed(tx, ctx.tenant, type))
+  return held.filter((webhookId) => still.has(webhookId))
+}
+
+async function holdActive(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promise<void> {
+  const webhook = await lockWebhook(tx, ctx.tenant, webhookId)
+  if (webhook === undefined) throw fail('webhook-not-found')
+  if (!webhook.isActive) throw failWebhook('webhook-disabled')
+}
+
+async function deliver(tx: Tx, ctx: Ctx, eventId: EventId, webhookIds: readonly WebhookId[]): Promise<void> {
+  const ids = webhookIds.map(() => newId('del', ctx))
+  const eventIds = webhookIds.map(() => eventId)
+  if (ids.length > 0) await insertDeliveries(tx, { ids, eventIds, webhookIds, now: ctx.clock.now() })
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { failPlatform } from '../../../platform/errors.ts'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { fail as failWebhook } from '../errors.ts'
+import { Event, EventParams } from '../schema.ts'
+import { fail } from './errors.ts'
+import { listen } from './open.ts'
+import { resendEvent } from './resend.ts'
+import { eventSamples } from './samples.ts'
+import { EventSamples, ListenerSecret, ListenQuery, Resend, ResendRequest, TriggerRequest } from './schema.ts'
+import { listenerSecret } from './secret.ts'
+import { triggerEvent } from './trigger.ts'
+
+export const listenOperations: readonly Operation[] = [
+  operation({
+    id: 'events.types',
+    method: 'GET',
+    path: '/events/types',
+    summary: 'List every event type, with a made-up payload of each.',
+    output: EventSamples,
+    run: (ctx) => eventSamples(ctx),
+  }),
+  operation({
+    id: 'events.trigger',
+    method: 'POST',
+    path: '/events/trigger',
+    summary: 'Make up an event of a type, for every webhook and listener; in the test environment alone.',
+    input: TriggerRequest,
+    output: Event,
+    status: 201,
+    errors: { 'test-environment-only': fail.table['test-environment-only'] },
+    run: (ctx, { body }) => triggerEvent(ctx, body),
+  }),
+  operation({
+    id: 'events.resend',
+    method: 'POST',
+    path: '/events/{eventId}/resend',
+    summary: 'Send an event again, to all that it concerns or to one webhook.',
+    params: EventParams,
+    input: ResendRequest,
+    output: Resend,
+    status: 202,
+    errors: {
+      'event-not-found': failWebhook.table['event-not-found'],
+      'webhook-not-found': fail.table['webhook-not-found'],
+      'webhook-disabled': failWebhook.table['webhook-disabled'],
+    },
+    run: (ctx, { params, body }) => resendEvent(ctx, params.eventId, body),
+  }),
+  operation({
+    id: 'events.listener',
+    method: 'POST',
+    path: '/events/listener',
+    summary: 'Get the secret that signs what listeners with this API key are sent.',
+    output: ListenerSecret,
+    secretAnswer: true,
+    run: (ctx) => listenerSecret(ctx),
+  }),
+  operation({
+    id: 'events.stream',
+    method: 'GET',
+    path: '/events/stream',
+    summary: "Follow the organisation's events as signed deliveries, as server-sent events.",
+    description: [
+      'Each is `id:` and one `data:` line of JSON: `eventId, type, headers, body`, where headers and body are what a webhook would get, signed with the',
+      'secret of `POST /events/listener` at the moment of sending. Without `from` and `Last-Event-ID` the stream begins now; with the id that came last',
+      'it goes on strictly after that. It ends when the API key is revoked.',
+    ].join(' '),
+    query: ListenQuery,
+    streamsOutput: 'text/event-stream',
+    otherOutputs: { 204: z.undefined() },
+    errors: {
+      'event-not-found': fail.table['event-not-found'],
+      'service-unavailable': failPlatform.table['service-unavailable'],
+    },
+    run: (ctx, { query, headers }) => listen(ctx, { query, lastEventId: headers['last-event-id'] }),
+  }),
+]

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { id } from '../../../platform/ids.ts'
+import { InstantInput, text } from '../../../platform/wire.ts'
+import { eventTypes } from '../event-types.ts'
+
+/** Event types with commas between them, each one that exists: a mistyped one would stay silent for ever. */
+const Types = text(2_048, 1)
+  .transform((list) => list.split(','))
+  .pipe(z.array(z.enum(eventTypes)))
+
+export const ListenQuery = z.strictObject({
+  events: Types.optional().meta({ description: 'Types with commas between them; all when left out.' }),
+  from: InstantInput.optional().meta({
+    description: 'Begins with what happened after that time (ISO 8601) and is kept still; with now when left out.',
+  }),
+  follow: z
+    .enum(['true', 'false'])
+    .optional()
+    .meta({ description: 'With `false` the stream ends with what there is, and is 204 where that is nothing.' }),
+})
+export type ListenQuery = z.output<typeof ListenQuery>
+
+/** The secret that signs what the listeners of the calling key are sent: the same each time. */
+export const ListenerSecret = z.strictObject({ secret: z.string().meta({ description: 'whsec_…' }) })
+export type ListenerSecret = z.input<typeof ListenerSecret>
+
+export const TriggerRequest = z.strictObject({ type: z.enum(eventTypes) })
+export type TriggerRequest = z.output<typeof TriggerRequest>
+
+/** Every event type, each with a payload as `events.trigger` makes one up. */
+export const EventSamples = z.strictObject({
+  types: z.array(z.strictObject({ type: z.string(), payload: z.record(z.string(), z.unknown()) })),
+})
+export type EventSamples = z.input<typeof EventSamples>
+
+export const ResendRequest = z.strictObject({
+  webhookId: id('wh').optional().meta({ description: 'Sends to this webhook alone, whatever it subscribes to.' }),
+})
+export type ResendRequest = z.output<typeof ResendRequest>
+
+/** To how many webhooks the event goes again. */
+export const Resend = z.strictObject({ eventId: id('evt'), deliveries: z.int() })
+export type Resend = z.input<typeof Resend>

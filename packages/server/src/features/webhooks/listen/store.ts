@@ -1,0 +1,196 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { type ApiKeyId, type EventId, type Id, id } from '../../../platform/ids.ts'
+import type { WebhookId } from '../store.ts'
+
+/** A place in the order of what listeners are told: after that entry of that transaction. */
+export const Place = z.object({ writtenBy: z.string(), id: z.string() })
+export type Place = z.output<typeof Place>
+
+/** Before everything. Its id is what a client remembers that has been told nothing yet. */
+export const beginning: Place = { writtenBy: '0', id: '0' }
+
+/** Where to begin: with what is written from now on, or with what was written after an instant. */
+export type Since = 'now' | Date
+
+/** The last entry that a listener is not told, read at one moment; undefined where everything is to be told. */
+export function findStart(db: Queryable, tenant: Tenant, since: Since): Promise<Place | undefined> {
+  const { organisationId, environment } = tenant
+  const own = sql`organisation_id = ${organisationId} and environment = ${environment}`
+  return db.maybeOne(
+    Place,
+    sql`
+    with bound as (select coalesce(${firstAfter(own, since)}, pg_snapshot_xmin(pg_current_snapshot())) as written_by)
+    select written_by::text as written_by, id from (
+      (select events.written_by, id from events, bound
+        where ${own} and events.written_by < bound.written_by order by events.written_by desc, id desc limit 1)
+      union all
+      (select event_resends.written_by, id from event_resends, bound
+        where ${own} and event_resends.written_by < bound.written_by order by event_resends.written_by desc, id desc limit 1)
+    ) as entry
+    order by entry.written_by desc, id desc limit 1`,
+  )
+}
+
+function firstAfter(own: Sql, since: Since): Sql {
+  if (since === 'now') return sql`null`
+  return sql`(
+    select written_by from events
+    where ${own} and created_at > ${since} and written_by < pg_snapshot_xmin(pg_current_snapshot())
+    order by written_by, id limit 1)`
+}
+
+/**
+ * The place of an entry that was told before; undefined where it is not there. One of a transaction that is yet to come is from
+ * another cluster, out of a restored dump: nothing could be told after it.
+ */
+export function findPlace(db: Queryable, tenant: Tenant, entryId: string): Promise<Place | undefined> {
+  const { organisationId, environment } = tenant
+  const own = sql`organisation_id = ${organisationId} and environment = ${environment} and id = ${entryId}`
+  return db.maybeOne(
+    Place,
+    sql`
+    select written_by::text as written_by, id from (
+      select written_by, id from events where ${own} union all select written_by, id from event_resends where ${own}
+    ) as entry
+    where written_by < pg_snapshot_xmax(pg_current_snapshot())`,
+  )
+}
+
+/** What a listener is to be told, and how far it is. */
+export interface Following {
+  readonly tenant: Tenant
+  readonly place: Place
+  /** Undefined for all. */
+  readonly types: readonly string[] | undefined
+}
+
+const News = z.object({
+  /** In the list that was asked for, from 1. */
+  position: z.bigint().transform(Number),
+  /** Whatever was written by an earlier transaction is there to be read. */
+  horizon: z.string(),
+  writtenBy: z.string().nullable(),
+  id: z.string().nullable(),
+  eventId: id('evt').nullable(),
+  type: z.string().nullable(),
+  payload: z.string().nullable(),
+})
+
+/** Something to tell. */
+export interface Entry {
+  readonly place: Place
+  readonly eventId: EventId
+  readonly type: string
+  /** JSON, as the database writes it: the same bytes that webhooks get. */
+  readonly payload: string
+}
+
+export interface Page {
+  readonly entries: readonly Entry[]
+  /** Where to read on: after the last entry, or, when there were fewer than asked for, after everything there is. */
+  readonly next: Place
+  readonly isFull: boolean
+}
+
+/**
+ * What there is to tell to each of several listeners, in order, in one statement, so many to each at most. It stops at the oldest
+ * transaction that still runs: what others have committed since then waits for it, and nothing can turn up behind a place that was read.
+ */
+export async function listPages(
+  db: Queryable,
+  following: readonly Following[],
+  entriesMax: number,
+): Promise<readonly Page[]> {
+  const rows = await db.many(News, newsOf(following, entriesMax))
+  const grouped = Map.groupBy(rows, ({ position }) => position)
+  return following.map((_, index) => pageFrom(grouped.get(index + 1) ?? [], entriesMax))
+}
+
+function newsOf(following: readonly Following[], entriesMax: number): Sql {
+  return sql`
+    with horizon as (select pg_snapshot_xmin(pg_current_snapshot()) as written_by)
+    select f.position, horizon.written_by::text as horizon, entry.written_by::text as written_by, entry.id, entry.event_id, entry.type,
+      entry.payload
+    from unnest(${following.map(({ tenant }) => tenant.organisationId)}::text[], ${following.map(({ tenant }) => tenant.environment)}::text[],
+      ${following.map(({ place }) => place.writtenBy)}::text[]::xid8[], ${following.map(({ place }) => place.id)}::text[],
+      ${following.map(({ types }) => types?.join() ?? null)}::text[])
+      with ordinality as f (organisation_id, environment, written_by, id, types, position)
+    cross join horizon
+    left join lateral (
+      (select e.written_by, e.id, e.id as event_id, e.type, e.payload::text as payload from events e
+        where e.organisation_id = f.organisation_id and e.environment = f.environment
+          and (e.written_by, e.id) > (f.written_by, f.id) and e.written_by < horizon.written_by
+          and (f.types is null or e.type = any(string_to_array(f.types, ',')))
+        order by e.written_by, e.id limit ${entriesMax})
+      union all
+      (select r.written_by, r.id, r.event_id, e.type, e.payload::text from event_resends r join events e on e.id = r.event_id
+        where r.organisation_id = f.organisation_id and r.environment = f.environment
+          and (r.written_by, r.id) > (f.written_by, f.id) and r.written_by < horizon.written_by
+          and (f.types is null or e.type = any(string_to_array(f.types, ',')))
+        order by r.written_by, r.id limit ${entriesMax})
+      order by written_by, id limit ${entriesMax}
+    ) as entry on true
+    order by f.position, entry.written_by, entry.id`
+}
+
+function pageFrom(rows: readonly z.output<typeof News>[], entriesMax: number): Page {
+  const entries = rows.flatMap(({ writtenBy, id, eventId, type, payload }) =>
+    writtenBy === null || id === null || eventId === null || type === null || payload === null
+      ? []
+      : [{ place: { writtenBy, id }, eventId, type, payload }],
+  )
+  const isFull = entries.length === entriesMax
+  const last = entries.at(-1)
+  const horizon = rows[0]?.horizon ?? beginning.writtenBy
+  return { entries, isFull, next: isFull && last !== undefined ? last.place : { writtenBy: horizon, id: '' } }
+}
+
+const SecretRow = z.object({ secret: z.instanceof(Uint8Array) })
+
+/** Keeps a secret for the listeners of a key, unless it has one. */
+export async function insertSecretOnce(
+  tx: Tx,
+  tenant: Tenant,
+  secret: { readonly apiKeyId: ApiKeyId; readonly sealed: Uint8Array; readonly createdAt: Date },
+): Promise<void> {
+  await tx.run(sql`
+    insert into listener_secrets (api_key_id, organisation_id, environment, secret, created_at)
+    values (${secret.apiKeyId}, ${tenant.organisationId}, ${tenant.environment}, ${secret.sealed}, ${secret.createdAt})
+    on conflict do nothing`)
+}
+
+export async function findSecret(db: Queryable, tenant: Tenant, apiKeyId: ApiKeyId): Promise<Uint8Array | undefined> {
+  const row = await db.maybeOne(
+    SecretRow,
+    sql`
+    select secret from listener_secrets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and api_key_id = ${apiKeyId}`,
+  )
+  return row?.secret
+}
+
+/** Has listeners told of an event once more. */
+export async function insertResend(
+  tx: Tx,
+  tenant: Tenant,
+  resend: { readonly id: Id<'del'>; readonly eventId: EventId; readonly createdAt: Date },
+): Promise<void> {
+  await tx.run(sql`
+    insert into event_resends (id, organisation_id, environment, event_id, created_at)
+    values (${resend.id}, ${tenant.organisationId}, ${tenant.environment}, ${resend.eventId}, ${resend.createdAt})`)
+}
+
+/** The webhooks that are on and subscribe to a type. */
+export async function listSubscribed(db: Queryable, tenant: Tenant, type: string): Promise<WebhookId[]> {
+  const rows = await db.many(
+    z.object({ id: id('wh') }),
+    sql`
+    select id from webhooks
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null and is_active
+      and (events @> array[${type}::text] or events @> array['*'])
+    order by id`,
+  )
+  return rows.map((row) => row.id)
+}
