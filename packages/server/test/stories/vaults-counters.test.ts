@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { formOf, upload } from '../files/uploads.ts'
 import type { Org } from '../world.ts'
-import { aVaultStage, countersOf, hourMs, type VaultStage } from './vaults-stage.ts'
+import { aVaultStage, countersOf, hourMs, streamOf, type VaultStage } from './vaults-stage.ts'
 
 let stage: VaultStage
 
@@ -10,7 +11,19 @@ beforeAll(async () => {
 })
 afterAll(() => stage.world.stop())
 
-const verbs = ['document', 'document', 'emit', 'seal', 'persist', 'extend', 'delete'] as const
+const verbs = [
+  'document',
+  'document',
+  'file',
+  'file',
+  'unfile',
+  'emit',
+  'emit',
+  'seal',
+  'persist',
+  'extend',
+  'delete',
+] as const
 
 type Step =
   | { readonly kind: 'create'; readonly ttl: string }
@@ -55,9 +68,10 @@ async function take(org: Org, made: Made, next: Step): Promise<void> {
 }
 
 async function act(org: Org, id: string, { verb, size }: Extract<Step, { kind: 'act' }>): Promise<void> {
+  if (verb === 'file' || verb === 'unfile') return verb === 'file' ? putFile(org, id, size) : dropFile(org, id)
   const bodies = {
     document: { name: 'a', data: { t: 'x'.repeat(size) } },
-    emit: { event: 'step' },
+    emit: size % 2 === 0 ? { event: 'step' } : { event: 'schritt→', payload: { t: 'ü'.repeat(size) } },
     extend: { ttl: '5h' },
     seal: {},
     persist: undefined,
@@ -69,13 +83,36 @@ async function act(org: Org, id: string, { verb, size }: Extract<Step, { kind: '
   expect([200, 201, 204, 404, 409, 429]).toContain(status)
 }
 
+async function putFile(org: Org, id: string, size: number): Promise<void> {
+  const body = formOf({ filename: 'a.bin', content: Buffer.alloc(size) })
+  const { status } = await upload(stage.world.base, { key: org.testKey, vaultId: id, body })
+  expect([201, 404, 409]).toContain(status)
+}
+
+async function dropFile(org: Org, id: string): Promise<void> {
+  const { files } = (await stage.call(org, 'GET', `/vaults/${id}`)).body
+  const [file] = Array.isArray(files) ? files : []
+  if (file === undefined) return
+  const { status } = await stage.call(org, 'DELETE', `/vaults/${id}/files/${file.id}`)
+  expect([204, 404, 409]).toContain(status)
+}
+
+/** What an event of the caller's own counts for, as docs/vaults.md has it. */
+function bytesOfEvent({ type, payload }: { readonly type: string; readonly payload: unknown }): number {
+  return ['step', 'schritt→'].includes(type)
+    ? 128 + Buffer.byteLength(type) + Buffer.byteLength(JSON.stringify(payload))
+    : 0
+}
+
 /** What the API shows, summed by hand. */
 async function shownOf(org: Org): Promise<Readonly<Record<string, number>>> {
   const vaults = (await stage.call(org, 'GET', '/vaults?limit=500')).list
   let storageBytes = 0
   for (const { id } of vaults) {
-    const { documents } = (await stage.call(org, 'GET', `/vaults/${id}`)).body
-    if (Array.isArray(documents)) for (const { size } of documents) storageBytes += Number(size)
+    const { documents, files } = (await stage.call(org, 'GET', `/vaults/${id}`)).body
+    for (const items of [documents, files])
+      if (Array.isArray(items)) for (const { size } of items) storageBytes += Number(size)
+    for (const { event } of await streamOf(stage.world, String(id))) storageBytes += bytesOfEvent(event)
   }
   const persistedVaults = vaults.filter(({ persistedAt }) => persistedAt !== null).length
   return { activeVaults: vaults.length - persistedVaults, persistedVaults, storageBytes }
@@ -102,6 +139,12 @@ test('after any history, in any interleaving, the counters are what a recount sa
         persisted: { used: shown.persistedVaults },
         storageBytes: { used: shown.storageBytes },
       })
+      const { body: usage } = await stage.call(org, 'GET', '/billing/usage')
+      expect([usage.activeVaults, usage.persistedVaults, usage.storageBytes]).toEqual([
+        quota.active,
+        quota.persisted,
+        quota.storageBytes,
+      ])
       await stage.follow()
       expect(await countersOf(stage.world, org)).toEqual(shown)
     }),

@@ -1,43 +1,22 @@
 import type { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
-import {
-  listCounters,
-  lockCounter,
-  monthAround,
-  monthOf,
-  type Plan,
-  periodOf,
-  planOf,
-  quotas,
-  setCounter,
-  type UsageKind,
-  usageKinds,
-} from '../plans/index.ts'
+import { lockCounter, monthAround, periodOf, planOf, setCounter, usageKinds, usageOf } from '../plans/index.ts'
 import type { PlanRecord, Rebuilt, Usage } from './schema.ts'
 
-/** What the organisation has used, as its counters say. */
+/** What the organisation has used, as `GET /vaults/quota` shows it too. */
 export async function getUsage(ctx: Ctx): Promise<Usage> {
-  const now = ctx.clock.now()
-  const [plan, counters] = await Promise.all([
-    planOf(ctx.db, ctx.tenant.organisationId),
-    listCounters(ctx.db, ctx.tenant, monthOf(now)),
-  ])
-  const figure = (kind: UsageKind) => figureOf(plan, counters, kind)
+  const { plan, figureOf } = await usageOf(ctx)
   return {
     plan: plan.name,
-    period: monthAround(now),
-    payments: figure('payments'),
-    byoWallets: figure('byoWallets'),
-    managedWallets: figure('managedWallets'),
-    activeVaults: figure('activeVaults'),
-    persistedVaults: figure('persistedVaults'),
-    storageBytes: figure('storageBytes'),
-    webhooks: figure('webhooks'),
+    period: monthAround(ctx.clock.now()),
+    payments: figureOf('payments'),
+    byoWallets: figureOf('byoWallets'),
+    managedWallets: figureOf('managedWallets'),
+    activeVaults: figureOf('activeVaults'),
+    persistedVaults: figureOf('persistedVaults'),
+    storageBytes: figureOf('storageBytes'),
+    webhooks: figureOf('webhooks'),
   }
-}
-
-function figureOf(plan: Plan, counters: ReadonlyMap<string, number>, kind: UsageKind) {
-  return { used: counters.get(kind) ?? 0, limit: quotas[kind].limitOf(plan) }
 }
 
 /** The plan that the organisation is on, with its limits and where to change it. */

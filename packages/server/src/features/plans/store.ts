@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Db, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
 import { type Plan, PlanName, plans } from './plans.ts'
 import type { UsageKind } from './quotas.ts'
@@ -65,4 +65,12 @@ export async function listCounters(db: Queryable, tenant: Tenant, month: string)
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and period in (${month}, 'all')`,
   )
   return new Map(rows.map(({ kind, used }) => [kind, Number(used)]))
+}
+
+/** Reads only, and all of it as it was at one instant, whatever commits meanwhile. Not for a verb that is in a transaction already. */
+export function readAtOneInstant<T>(db: Db, read: (tx: Tx) => Promise<T>): Promise<T> {
+  return db.tx(async (tx) => {
+    await tx.run(sql`set transaction isolation level repeatable read, read only`)
+    return read(tx)
+  })
 }

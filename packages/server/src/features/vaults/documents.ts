@@ -6,7 +6,7 @@ import { type Id, newId } from '../../platform/ids.ts'
 import { planOf } from '../plans/index.ts'
 import { type DocumentRow, findDocument, insertDocument } from './document-store.ts'
 import { fail } from './errors.ts'
-import { appendVaultEvent } from './events.ts'
+import { appendVaultEvent, refuseFullStream } from './events.ts'
 import { refuseOver, refuseUnsealable, takeOrRefuse } from './quota.ts'
 import { documentBytesMax, type NewDocument, type VaultDocument } from './schema.ts'
 import { findVault } from './store.ts'
@@ -26,6 +26,7 @@ export function addDocument(ctx: Ctx, vaultId: VaultId, { name, data }: NewDocum
     const plan = await planOf(tx, ctx.tenant.organisationId)
     refuseOver(ctx, 'documents-per-vault-exceeded', plan.documentsPerVault, vault.documentCount)
     refuseUnsealable(ctx, 'documents-per-vault-exceeded', vault)
+    refuseFullStream(vault)
     const document = { id: newId('doc', ctx), name, size, sha256, createdAt: ctx.clock.now() }
     const content = Buffer.from(bytes).toString('utf8')
     await insertDocument(tx, ctx.tenant, vaultId, { ...document, content })

@@ -18,18 +18,20 @@ export interface NewLink {
   readonly sequence: number
   /** The event chain's head with this event. */
   readonly hash: string
+  /** What the event itself counts for, in bytes. */
+  readonly size: number
   readonly grown: Grown
 }
 
 /** Writes an event and moves the vault's head to it, in one statement; the caller holds the vault's row. */
 export async function insertLink(tx: Tx, tenant: Tenant, link: NewLink): Promise<void> {
-  const { event, at, sequence, hash, grown } = link
+  const { event, at, sequence, hash, size, grown } = link
   const { organisationId, environment } = tenant
   await tx.run(sql`
     with written as (
-      insert into vault_events (vault_id, sequence, id, organisation_id, environment, type, payload, created_at)
+      insert into vault_events (vault_id, sequence, id, organisation_id, environment, type, payload, size, created_at)
       values (${event.vaultId}, ${sequence}, ${event.eventId}, ${organisationId}, ${environment}, ${event.type},
-        ${JSON.stringify(event.payload)}, ${at})
+        ${JSON.stringify(event.payload)}, ${size}, ${at})
     )
     update vaults set event_count = ${sequence}, event_hash = ${hash}, event_at = ${at},
       document_count = document_count + ${grown.documents}, file_count = file_count + ${grown.files}, bytes = bytes + ${grown.bytes}

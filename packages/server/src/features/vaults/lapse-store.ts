@@ -29,7 +29,7 @@ export async function countVaults(db: Queryable, tenant: Tenant, countedAs: 'act
   return row.vaults
 }
 
-/** The bytes of all documents and files, summed from their own rows. */
+/** The bytes of all documents, files and emitted events, summed from their own rows. */
 export async function sumBytes(db: Queryable, tenant: Tenant): Promise<number> {
   const { organisationId, environment } = tenant
   const row = await db.one(
@@ -38,7 +38,8 @@ export async function sumBytes(db: Queryable, tenant: Tenant): Promise<number> {
     select coalesce(sum(held.bytes), 0)::bigint as bytes from vaults
     cross join lateral (
       select coalesce((select sum(size) from vault_documents where vault_id = vaults.id), 0)
-        + coalesce((select sum(size) from vault_files where vault_id = vaults.id), 0) as bytes
+        + coalesce((select sum(size) from vault_files where vault_id = vaults.id), 0)
+        + coalesce((select sum(size) from vault_events where vault_id = vaults.id), 0) as bytes
     ) as held
     where organisation_id = ${organisationId} and environment = ${environment}`,
   )

@@ -1,6 +1,7 @@
 import type { Ctx } from '../../platform/ctx.ts'
 import { planOf } from '../plans/index.ts'
 import { fail } from './errors.ts'
+import { refuseFullStream } from './events.ts'
 import { tellExpiring, tellStream } from './expiring.ts'
 import { giveBack, holdPlace, takeOrRefuse } from './quota.ts'
 import type { ExtendRequest, Vault } from './schema.ts'
@@ -16,6 +17,7 @@ export function extendVault(ctx: Ctx, vaultId: VaultId, { ttl }: ExtendRequest):
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
     if (vault.persistedAt !== null) throw fail('vault-persisted')
+    if (vault.sealedAt === null) refuseFullStream(vault)
     await holdPlace(tx, ctx, vault)
     const lifetime = lifetimeFrom(ctx, await planOf(tx, ctx.tenant.organisationId), ttl)
     await setLifetime(tx, ctx.tenant, vaultId, lifetime)

@@ -103,6 +103,55 @@ test('documents fill the storage to the last byte and not beyond; what is gone i
   expect((await add(staying, 500)).status).toBe(201)
 })
 
+test('an emitted event counts its name, its payload and 128 bytes to storage, and there is none where that is full', async () => {
+  const org = await stage.world.organisation('hobby')
+  const ctx = stage.ctx(org)
+  const id = await stage.vault(org)
+  const emit = (event: string, payload?: unknown) => stage.call(org, 'POST', `/vaults/${id}/emit`, { event, payload })
+  expect((await emit('étape', { t: 'ü' })).status).toBe(201)
+  const first = 128 + 6 + 10
+  expect(await countersOf(stage.world, org)).toMatchObject({ storageBytes: first })
+  await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'storageBytes', 'all', 524_288_000 - first - 131))
+  expectLimit(await emit('ab'), 429, 'storage-quota-exceeded', 524_288_000, 524_287_869)
+  expect((await emit('a')).status).toBe(201)
+  expectLimit(await emit('a'), 429, 'storage-quota-exceeded', 524_288_000, 524_288_000)
+  expect((await stage.call(org, 'GET', `/vaults/${id}`)).body.eventCount).toBe(3)
+  expect((await stage.call(org, 'POST', `/vaults/${id}/seal`, {})).status).toBe(200)
+  await stage.call(org, 'DELETE', `/vaults/${id}`)
+  expect(await quotaOf(org)).toMatchObject({ storageBytes: { used: 524_288_000 - first - 131 } })
+})
+
+test('of fifty events emitted at once as many are told as the storage has room for', async () => {
+  const org = await stage.world.organisation('hobby')
+  const ctx = stage.ctx(org)
+  const id = await stage.vault(org)
+  await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'storageBytes', 'all', 524_288_000 - 7 * 131 - 100))
+  const emit = () => stage.call(org, 'POST', `/vaults/${id}/emit`, { event: 'a' })
+  const answers = await Promise.all(Array.from({ length: 50 }, emit))
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
+  expect(await countersOf(stage.world, org)).toMatchObject({ storageBytes: 524_288_000 - 100 })
+})
+
+test('GET /billing/usage and GET /vaults/quota say the same of what is gone and not swept', async () => {
+  const org = await stage.world.organisation('hobby')
+  const going = await stage.vault(org, { ttl: '2h' })
+  const kept = await stage.vault(org)
+  await stage.call(org, 'POST', `/vaults/${kept}/persist`)
+  for (const id of [going, kept])
+    await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a', data: { t: 'x'.repeat(92) } })
+  const both = async () => {
+    const usage = (await stage.call(org, 'GET', '/billing/usage')).body
+    const { activeVaults: active, persistedVaults: persisted, storageBytes } = usage
+    expect({ active, persisted, storageBytes }).toEqual(await quotaOf(org))
+    return usage
+  }
+  expect(await both()).toMatchObject({ activeVaults: { used: 1 }, storageBytes: { used: 200 } })
+  stage.pass(2 * hourMs)
+  expect(await both()).toMatchObject({ activeVaults: { used: 0 }, storageBytes: { used: 100 } })
+  await stage.follow()
+  expect(await both()).toMatchObject({ activeVaults: { used: 0 }, storageBytes: { used: 100 } })
+})
+
 test('who has used up the month’s payments makes no vault, and does next month', async () => {
   const org = await stage.world.organisation('hobby')
   const ctx = stage.ctx(org)

@@ -9,10 +9,10 @@ import {
   monthOf,
   type Plan,
   periodOf,
-  planOf,
   quotas,
   type UsageKind,
   unlimited,
+  usageOf,
 } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { countLapsed } from './lapse-store.ts'
@@ -49,6 +49,13 @@ export async function takeOrRefuse(tx: Tx, ctx: Limits, plan: Plan, { kind, coun
     }
   }
   await addToCounter(tx, ctx.tenant, kind, period, count)
+}
+
+/** Holds the counter of storage until the transaction ends and answers what is used, without what is gone and not swept. */
+export async function holdStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): Promise<number> {
+  const now = ctx.clock.now()
+  const used = await lockCounter(tx, ctx.tenant, 'storageBytes', periodOf('storageBytes', now))
+  return used - (await lapsedOf(tx, ctx.tenant, 'storageBytes', now))
 }
 
 async function lapsedOf(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {
@@ -109,19 +116,10 @@ export function refuseUnsealable(
 
 /** What is used and what the plan grants. A vault past its end counts no more, swept or not. */
 export async function getVaultQuota(ctx: Ctx): Promise<VaultQuota> {
-  const now = ctx.clock.now()
-  return ctx.db.tx(async (tx) => {
-    const plan = await planOf(tx, ctx.tenant.organisationId)
-    const counters = await listCounters(tx, ctx.tenant, monthOf(now))
-    const lapsed = await countLapsed(tx, ctx.tenant, now)
-    const figure = (kind: VaultKind, gone: number) => ({
-      used: Math.max(0, (counters.get(kind) ?? 0) - gone),
-      limit: quotas[kind].limitOf(plan),
-    })
-    return {
-      active: figure('activeVaults', lapsed.vaults),
-      persisted: figure('persistedVaults', 0),
-      storageBytes: figure('storageBytes', lapsed.bytes),
-    }
-  })
+  const { figureOf } = await usageOf(ctx)
+  return {
+    active: figureOf('activeVaults'),
+    persisted: figureOf('persistedVaults'),
+    storageBytes: figureOf('storageBytes'),
+  }
 }

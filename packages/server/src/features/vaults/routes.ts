@@ -30,6 +30,7 @@ import {
 import { sealVault } from './seal.ts'
 import { vaultGuest } from './tokens/index.ts'
 
+const fullStreamError = { 'events-per-vault-exceeded': fail.table['events-per-vault-exceeded'] }
 const ttlError = { 'ttl-exceeds-plan': fail.table['ttl-exceeds-plan'] }
 
 const ofVaults: readonly Operation[] = [
@@ -102,6 +103,7 @@ const ofContents: readonly Operation[] = [
     status: 201,
     errors: {
       ...notWritable,
+      ...fullStreamError,
       'payload-too-large': failPlatform.table['payload-too-large'],
       'documents-per-vault-exceeded': planErrors['documents-per-vault-exceeded'],
       'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
@@ -128,7 +130,11 @@ const ofContents: readonly Operation[] = [
     input: NewVaultEvent,
     output: VaultEvent,
     status: 201,
-    errors: { ...notWritable, 'events-per-vault-exceeded': fail.table['events-per-vault-exceeded'] },
+    errors: {
+      ...notWritable,
+      ...fullStreamError,
+      'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
+    },
     run: (ctx, { params, body }) => emitEvent(ctx, params.id, body),
   }),
 ]
@@ -142,7 +148,7 @@ const ofLifecycle: readonly Operation[] = [
     params: VaultParams,
     input: ExtendRequest,
     output: Vault,
-    errors: { ...notFound, ...ttlError, 'vault-persisted': fail.table['vault-persisted'] },
+    errors: { ...notFound, ...ttlError, ...fullStreamError, 'vault-persisted': fail.table['vault-persisted'] },
     run: (ctx, { params, body }) => extendVault(ctx, params.id, body),
   }),
   operation({

@@ -259,6 +259,9 @@ test('a vault takes no more events than a vault may have', async () => {
   await stage.world.database.db.run(sql`update vaults set event_count = 1000000 where id = ${id}`)
   const refused = await stage.call(org, 'POST', `/vaults/${id}/emit`, { event: 'one more' })
   expect([refused.status, codeOf(refused), refused.body.limit]).toEqual([422, 'events-per-vault-exceeded', 1_000_000])
+  const document = { name: 'a', data: {} }
+  for (const [verb, body] of [['documents', document] as const, ['extend', { ttl: '1h' }] as const])
+    expect(codeOf(await stage.call(org, 'POST', `/vaults/${id}/${verb}`, body))).toBe('events-per-vault-exceeded')
   expect((await stage.call(org, 'POST', `/vaults/${id}/seal`, {})).status).toBe(200)
 })
 

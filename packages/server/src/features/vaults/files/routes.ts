@@ -4,7 +4,7 @@ import { failPlatform } from '../../../platform/errors.ts'
 import { id } from '../../../platform/ids.ts'
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { planErrors } from '../../plans/index.ts'
-import { notFound, notWritable } from '../errors.ts'
+import { fail as failVault, notFound, notWritable } from '../errors.ts'
 import { VaultFile, VaultParams } from '../schema.ts'
 import { vaultGuest } from '../tokens/guest.ts'
 import { downloadFile } from './download.ts'
@@ -30,6 +30,7 @@ const uploadErrors = {
   'file-too-large': fail.table['file-too-large'],
   'digest-mismatch': fail.table['digest-mismatch'],
   'files-per-vault-exceeded': planErrors['files-per-vault-exceeded'],
+  'events-per-vault-exceeded': failVault.table['events-per-vault-exceeded'],
   'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
 }
 

@@ -24,13 +24,38 @@ const columns = sql`id, name, mime_type, size, sha256, blob_key, created_at`
 
 /** Names a blob before its first byte is stored, so that a crash leaves none that nobody knows. */
 export async function insertUpload(
-  db: Queryable,
+  tx: Tx,
   tenant: Tenant,
-  upload: { readonly blobKey: BlobKey; readonly vaultId: VaultId; readonly createdAt: Date },
+  upload: {
+    readonly blobKey: BlobKey
+    readonly vaultId: VaultId
+    readonly reservedBytes: number
+    readonly createdAt: Date
+  },
 ): Promise<void> {
-  await db.run(sql`
-    insert into vault_uploads (blob_key, organisation_id, environment, vault_id, created_at)
-    values (${upload.blobKey}, ${tenant.organisationId}, ${tenant.environment}, ${upload.vaultId}, ${upload.createdAt})`)
+  const { blobKey, vaultId, reservedBytes, createdAt } = upload
+  await tx.run(sql`
+    insert into vault_uploads (blob_key, organisation_id, environment, vault_id, reserved_bytes, created_at)
+    values (${blobKey}, ${tenant.organisationId}, ${tenant.environment}, ${vaultId}, ${reservedBytes}, ${createdAt})`)
+}
+
+/** What all uploads under way were promised; the caller holds the counter of storage, so that nobody is promised more meanwhile. */
+export async function sumReserved(tx: Tx, tenant: Tenant): Promise<number> {
+  const row = await tx.one(
+    z.object({ bytes: z.bigint().transform(Number) }),
+    sql`
+    select coalesce(sum(reserved_bytes), 0)::bigint as bytes from vault_uploads
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}`,
+  )
+  return row.bytes
+}
+
+/** Sets what an upload was promised; false where it has ended already. */
+export async function setReserved(tx: Tx, tenant: Tenant, blobKey: BlobKey, bytes: number): Promise<boolean> {
+  const changed = await tx.run(sql`
+    update vault_uploads set reserved_bytes = ${bytes}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and blob_key = ${blobKey}`)
+  return changed === 1
 }
 
 /**
@@ -106,12 +131,16 @@ export function findFileOwner(db: Queryable, vaultId: VaultId, fileId: Id<'fil'>
   )
 }
 
-/** Queues a blob for deletion, unless a file is bound to it: then a transaction that seemed to fail was committed. */
-export async function queueDeletion(tx: Tx, blobKey: BlobKey, now: Date): Promise<void> {
-  await tx.run(sql`
+/**
+ * Queues a blob for deletion, unless a file is bound to it: then a transaction that seemed to fail was committed. Answers whether it is
+ * queued.
+ */
+export async function queueDeletion(tx: Tx, blobKey: BlobKey, now: Date): Promise<boolean> {
+  const queued = await tx.run(sql`
     insert into blob_deletions (blob_key, created_at)
     select ${blobKey}, ${now} where not exists (select 1 from vault_files where blob_key = ${blobKey})
     on conflict do nothing`)
+  return queued === 1
 }
 
 /** Gives up uploads that began before an instant, of whomever: their blobs are queued in the same statement. Answers how many. */
@@ -121,16 +150,24 @@ export function queueStaleUploads(db: Queryable, before: Date, now: Date): Promi
     insert into blob_deletions (blob_key, created_at) select blob_key, ${now} from stale on conflict do nothing`)
 }
 
-/** Blobs that wait to be deleted, those first that waited longest. */
-export async function listDeletions(db: Queryable, limit: number): Promise<BlobKey[]> {
-  const rows = await db.many(
-    z.object({ blobKey: StoredKey }),
-    sql`select blob_key from blob_deletions order by created_at, blob_key limit ${limit}`,
+const WaitingDeletion = z.object({ blobKey: StoredKey, attempts: z.number() })
+export type WaitingDeletion = z.output<typeof WaitingDeletion>
+
+/** Blobs whose deletion is due, those first that waited longest. */
+export function listDeletions(db: Queryable, now: Date, limit: number): Promise<WaitingDeletion[]> {
+  return db.many(
+    WaitingDeletion,
+    sql`
+    select blob_key, attempts from blob_deletions where due_at <= ${now} order by due_at, created_at, blob_key limit ${limit}`,
   )
-  return rows.map(({ blobKey }) => blobKey)
 }
 
 /** Forgets blobs that the store has let go of. */
 export async function forgetDeletions(db: Queryable, blobKeys: readonly BlobKey[]): Promise<void> {
   await db.run(sql`delete from blob_deletions where blob_key = any(${blobKeys}::text[])`)
+}
+
+/** Lets a blob that its store did not let go of wait, so that it stands in nobody's way. */
+export async function postponeDeletion(db: Queryable, blobKey: BlobKey, dueAt: Date): Promise<void> {
+  await db.run(sql`update blob_deletions set attempts = attempts + 1, due_at = ${dueAt} where blob_key = ${blobKey}`)
 }

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
-import { sealLimits } from '@purser/protocol'
 import { type BlobKey, BlobTooLarge, newBlobKey, type StoredBlob } from '../../../files/index.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { failPlatform, type Problem } from '../../../platform/errors.ts'
 import { isId, newId } from '../../../platform/ids.ts'
 import type { StreamRequest } from '../../../platform/operation.ts'
-import { limitError, type Plan, planOf, unlimited } from '../../plans/index.ts'
+import { type Plan, planOf } from '../../plans/index.ts'
 import { fail as failVault } from '../errors.ts'
-import { appendVaultEvent } from '../events.ts'
-import { getVaultQuota, refuseOver, takeOrRefuse } from '../quota.ts'
+import { appendVaultEvent, refuseFullStream } from '../events.ts'
+import { refuseOver, refuseUnsealable, takeOrRefuse } from '../quota.ts'
 import type { VaultFile } from '../schema.ts'
 import { findVault, type VaultRow } from '../store.ts'
 import { lockWritable, type VaultId } from '../vault.ts'
@@ -16,7 +15,8 @@ import { type ClaimedDigest, checkOf, readContentDigest, watched } from './diges
 import { fail } from './errors.ts'
 import { type FormFile, hearOut, readForm } from './form.ts'
 import { fileUrl } from './link.ts'
-import { findFileById, insertFile, insertUpload, queueDeletion, type StoredFile, takeUpload } from './store.ts'
+import { type Reservation, reserve, withinQuota } from './reserve.ts'
+import { findFileById, forgetDeletions, insertFile, queueDeletion, type StoredFile, takeUpload } from './store.ts'
 
 /** What a form may have beside its file: delimiters and headers. */
 const formBytesMax = 65_536
@@ -34,9 +34,9 @@ export async function uploadFile(ctx: Ctx, vaultId: VaultId, request: StreamRequ
     const claimed = readContentDigest(request.headers['content-digest'])
     const plan = await refuseEarly(ctx, vaultId, request)
     const blobKey = newBlobKey(ctx.random)
-    await insertUpload(ctx.db, ctx.tenant, { blobKey, vaultId, createdAt: ctx.clock.now() })
+    const reservation = await reserve(ctx, plan, { blobKey, vaultId, announced: announcedBytes(request) })
     try {
-      const received = await receive(ctx, { ...request, claimed }, { key: blobKey, bytesMax: plan.fileBytes })
+      const received = await receive(ctx, { ...request, claimed }, reservation)
       return shownFile(ctx, vaultId, await bindFile(ctx, vaultId, received))
     } catch (error) {
       await giveUp(ctx, blobKey)
@@ -48,28 +48,27 @@ export async function uploadFile(ctx: Ctx, vaultId: VaultId, request: StreamRequ
   }
 }
 
-async function refuseEarly(ctx: Ctx, vaultId: VaultId, { headers }: StreamRequest): Promise<Plan> {
+async function refuseEarly(ctx: Ctx, vaultId: VaultId, request: StreamRequest): Promise<Plan> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
   if (vault === undefined) throw failVault('vault-not-found')
   if (vault.sealedAt !== null) throw failVault('vault-sealed')
   const plan = await planOf(ctx.db, ctx.tenant.organisationId)
   refuseFull(ctx, plan, vault)
-  const announced = Number(headers['content-length'] ?? 0)
-  if (announced > plan.fileBytes + formBytesMax) throw tooLarge(ctx, plan)
-  await refuseWithoutStorage(ctx, Math.max(1, announced - formBytesMax))
+  if ((announcedBytes(request) ?? 0) > plan.fileBytes + formBytesMax) throw tooLarge(ctx, plan)
   return plan
 }
 
-/** Refused here it costs nobody the upload; what decides is the count in the transaction that binds the file. */
-async function refuseWithoutStorage(ctx: Ctx, bytesMin: number): Promise<void> {
-  const { used, limit } = (await getVaultQuota(ctx)).storageBytes
-  if (limit !== unlimited && used + bytesMin > limit) throw limitError(ctx, 'storage-quota-exceeded', limit, used)
+/** Bytes of the whole body, where the sender says how many. */
+function announcedBytes({ headers }: Pick<StreamRequest, 'headers'>): number | undefined {
+  const announced = Number(headers['content-length'])
+  return Number.isSafeInteger(announced) ? announced : undefined
 }
 
 /** The plan's limit, and that of what a seal can hold, whatever the plan grants. */
-function refuseFull(ctx: Ctx, plan: Plan, { fileCount, documentCount }: VaultRow): void {
-  refuseOver(ctx, 'files-per-vault-exceeded', plan.filesPerVault, fileCount)
-  refuseOver(ctx, 'files-per-vault-exceeded', sealLimits.itemsMax, fileCount + documentCount)
+function refuseFull(ctx: Ctx, plan: Plan, vault: VaultRow): void {
+  refuseOver(ctx, 'files-per-vault-exceeded', plan.filesPerVault, vault.fileCount)
+  refuseUnsealable(ctx, 'files-per-vault-exceeded', vault)
+  refuseFullStream(vault)
 }
 
 function tooLarge(ctx: Ctx, plan: Plan): Problem {
@@ -88,14 +87,16 @@ interface Received {
 async function receive(
   ctx: Ctx,
   { claimed, ...request }: StreamRequest & { readonly claimed: readonly ClaimedDigest[] },
-  as: { readonly key: BlobKey; readonly bytesMax: number },
+  reservation: Reservation,
 ): Promise<Received> {
   const [ofBody, ofFile] = [checkOf(claimed), checkOf(claimed)]
   if (claimed.length > 0) request.stream?.on('data', ofBody.update)
   const { ofPart, ...received } = await readForm(request, async ({ content, claimed: ofItself, ...file }) => {
     const ofPart = checkOf(ofItself)
     const isChecked = ofItself.length + claimed.length > 0
-    const blob = await ctx.blobs.put(freed(isChecked ? watched(content, [ofPart, ofFile]) : content), as)
+    const read = freed(isChecked ? watched(content, [ofPart, ofFile]) : content)
+    const as = { key: reservation.blobKey, bytesMax: reservation.plan.fileBytes }
+    const blob = await ctx.blobs.put(withinQuota(ctx, reservation, read), as)
     return { file, blob, ofPart }
   })
   const isAsClaimed = [ofBody, ofFile].some((check) => check.holds())
@@ -122,17 +123,20 @@ function bindFile(ctx: Ctx, vaultId: VaultId, { file, blob }: Received): Promise
 }
 
 /**
- * Leaves what was stored to the sweep. In two statements: the second sees what a binding that the first waited for has
- * committed, so that a file whose transaction only seemed to fail keeps its blob.
+ * Takes back what was stored, or leaves it to the sweep where that fails. In two statements: the second sees what a binding that the first
+ * waited for has committed, so that a file whose transaction only seemed to fail keeps its blob.
  */
 async function giveUp(ctx: Ctx, blobKey: BlobKey): Promise<void> {
   try {
-    await ctx.db.tx(async (tx) => {
+    const isQueued = await ctx.db.tx(async (tx) => {
       await takeUpload(tx, ctx.tenant, blobKey)
-      await queueDeletion(tx, blobKey, ctx.clock.now())
+      return queueDeletion(tx, blobKey, ctx.clock.now())
     })
+    if (!isQueued) return
+    await ctx.blobs.delete(blobKey)
+    await forgetDeletions(ctx.db, [blobKey])
   } catch (error) {
-    // The row of the upload is still there, and the sweep finds the blob by it later; the first fault is the one to tell.
+    // Its row, of the upload or of the deletion, is still there, and the sweep finds the blob by it; the first fault is the one to tell.
     ctx.log.warn({ err: error, blobKey }, 'an upload that failed could not be given up yet')
   }
 }

@@ -1,4 +1,4 @@
-import type { Recount } from '../plans/index.ts'
+import type { Recount } from './recount.ts'
 
 declare module '../../platform/ctx.ts' {
   interface Ports {

@@ -1,0 +1,36 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Plan } from './plans.ts'
+import { monthOf, quotas, type UsageKind } from './quotas.ts'
+import { listCounters, planOf, readAtOneInstant } from './store.ts'
+
+export interface UsageFigure {
+  readonly used: number
+  /** -1 means unlimited. */
+  readonly limit: number
+}
+
+export interface ShownUsage {
+  readonly plan: Plan
+  figureOf(kind: UsageKind): UsageFigure
+}
+
+/**
+ * What is used and what the plan grants, as every answer of the API shows it: the counters without what is gone and not swept, all
+ * read at one instant, so that no sweep between two reads shows a thing twice or not at all.
+ */
+export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>): Promise<ShownUsage> {
+  const now = ctx.clock.now()
+  return readAtOneInstant(ctx.db, async (tx) => {
+    const plan = await planOf(tx, ctx.tenant.organisationId)
+    const counters = await listCounters(tx, ctx.tenant, monthOf(now))
+    const gone = new Map<UsageKind, number>()
+    for (const recount of ctx.recounts) gone.set(recount.kind, (await recount.gone?.(tx, ctx.tenant, now)) ?? 0)
+    return {
+      plan,
+      figureOf: (kind) => ({
+        used: Math.max(0, (counters.get(kind) ?? 0) - (gone.get(kind) ?? 0)),
+        limit: quotas[kind].limitOf(plan),
+      }),
+    }
+  })
+}

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aFileStage, type FileStage } from '../../../../test/files/file-stage.ts'
+import { type BlobKey, isBlobKey } from '../../../files/index.ts'
+import { sql } from '../../../platform/db/db.ts'
+import { systemCtx } from '../../../platform/work/runner.ts'
+import { sweepFiles } from './sweep.ts'
+
+let stage: FileStage
+
+beforeAll(async () => {
+  stage = await aFileStage()
+})
+afterAll(() => stage?.world.stop())
+
+const minuteMs = 60_000
+
+/** One round in which the store does not let go of some blobs; answers those that it was asked to delete. */
+async function sweepWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKey[]> {
+  const ctx = systemCtx(stage.world.server.deps)
+  const asked: BlobKey[] = []
+  const blobs = {
+    ...ctx.blobs,
+    put: ctx.blobs.put.bind(ctx.blobs),
+    open: ctx.blobs.open.bind(ctx.blobs),
+    list: ctx.blobs.list.bind(ctx.blobs),
+    discardPartial: ctx.blobs.discardPartial.bind(ctx.blobs),
+    async delete(key: BlobKey) {
+      asked.push(key)
+      if (isStuck(key)) throw new Error('the store said no')
+      await ctx.blobs.delete(key)
+    },
+  }
+  await sweepFiles.run({ ...ctx, blobs })
+  return asked
+}
+
+async function queue(count: number): Promise<BlobKey[]> {
+  const keys = Array.from({ length: count }, (_, index) => `blob_${index.toString(16).padStart(32, '0')}`).filter(
+    isBlobKey,
+  )
+  await stage.world.database.db.run(sql`
+    insert into blob_deletions (blob_key, created_at) select key, ${stage.now()} from unnest(${keys}::text[]) as keys (key)`)
+  return keys
+}
+
+test('a blob whose deletion always fails keeps no other from being deleted, and is tried again later and later, for ever', async () => {
+  const keys = await queue(450)
+  const stuck = keys[0]
+  const asked = await sweepWithout((key) => key === stuck)
+  expect(asked.sort()).toEqual([...keys].sort())
+  expect(await stage.store()).toMatchObject({ deletions: 1 })
+
+  const tries = []
+  for (let minute = 1; minute <= 20; minute++) {
+    stage.pass(minuteMs)
+    if ((await sweepWithout(() => true)).length > 0) tries.push(minute)
+  }
+  expect(tries).toEqual([1, 3, 7, 15])
+  stage.pass(60 * minuteMs)
+  expect(await sweepWithout(() => false)).toEqual([stuck])
+  expect(await stage.store()).toMatchObject({ deletions: 0 })
+})
+
+test('a store that is away is not asked for every blob of a long queue, and all of them go when it is back', async () => {
+  const keys = await queue(300)
+  expect((await sweepWithout(() => true)).length).toBe(20)
+  expect(await stage.store()).toMatchObject({ deletions: 300 })
+  stage.pass(minuteMs)
+  expect((await sweepWithout(() => false)).sort()).toEqual([...keys].sort())
+  expect(await stage.store()).toMatchObject({ deletions: 0 })
+})
