@@ -26,6 +26,7 @@ import { createLog, type Log } from './platform/log.ts'
 import { createMetrics } from './platform/metrics.ts'
 import { createOutbound } from './platform/outbound.ts'
 import { type Random, systemRandom } from './platform/random.ts'
+import { createTurns } from './platform/turns.ts'
 
 export interface Overrides {
   readonly clock?: Clock
@@ -71,6 +72,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const guardedFetch = createGuardedFetch({ reach: customerReach })
     const floor = {
       db,
+      turns: createTurns(config.databaseConnectionsMax),
       clock,
       random,
       log,

@@ -6,6 +6,7 @@ import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { systemRandom } from '../src/platform/random.ts'
 import type { Sealer } from '../src/platform/secret.ts'
+import { createTurns } from '../src/platform/turns.ts'
 
 /** A sealer with a key of its own, for tests of the floor alone. */
 export function toySealer(): Sealer {
@@ -31,6 +32,7 @@ export function toySealer(): Sealer {
 export function toyDeps(db: Db, baseUrl = 'http://purser.test'): Deps {
   const floor = {
     db,
+    turns: createTurns(16),
     clock: systemClock,
     random: systemRandom,
     log: createLog({ level: 'silent' }),

@@ -8241,7 +8241,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `validation-error`, `idempotency-key-reused`, `documents-per-vault-exceeded` */
+            /** @description `validation-error`, `idempotency-key-reused`, `events-per-vault-exceeded`, `documents-per-vault-exceeded` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8476,7 +8476,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded` */
+            /** @description `rate-limit-exceeded`, `storage-quota-exceeded` */
             readonly 429: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8611,7 +8611,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan` */
+            /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan`, `events-per-vault-exceeded` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9144,7 +9144,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `validation-error`, `idempotency-key-reused`, `digest-mismatch`, `files-per-vault-exceeded` */
+            /** @description `validation-error`, `idempotency-key-reused`, `digest-mismatch`, `files-per-vault-exceeded`, `events-per-vault-exceeded` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];

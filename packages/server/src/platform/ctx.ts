@@ -6,6 +6,7 @@ import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Random } from './random.ts'
 import type { Sealer } from './secret.ts'
+import type { Turns } from './turns.ts'
 
 export type Environment = 'test' | 'live'
 
@@ -33,6 +34,8 @@ export interface Ports {}
 /** What lives as long as the process. */
 export interface Deps extends Ports {
   readonly db: Db
+  /** Where work that many ask for at once waits before it takes a connection. */
+  readonly turns: Turns
   readonly clock: Clock
   readonly random: Random
   readonly log: Log

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { z } from 'zod'
 import type { Actor, Ctx, Deps, Tenant } from './ctx.ts'
 import type { ErrorTable } from './errors.ts'
+import type { Turn } from './turns.ts'
 
 /**
  * How a POST answers the same Idempotency-Key twice.
@@ -115,6 +116,8 @@ export interface OperationSpec<P, Q, I, O> {
    * where what it shows is not good.
    */
   readonly guests?: (deps: Deps, request: GuestRequest) => Promise<Guest | undefined>
+  /** What the call waits for before it takes a database connection, where many at once would lock the same rows. */
+  readonly turns?: (tenant: Tenant, params: Readonly<Record<string, string>>) => readonly Turn[]
   readonly run: (ctx: Ctx, request: Asked<Parsed<P>, Parsed<Q>, Parsed<I>>) => unknown
 }
 

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { lockPresent } from '../../src/features/vaults/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
 import { isId } from '../../src/platform/ids.ts'
-import { codeOf } from '../world.ts'
+import { formOf, upload } from '../files/uploads.ts'
+import { codeOf, countByStatus, type Org } from '../world.ts'
 import { aVaultStage, type VaultStage } from './vaults-stage.ts'
 
 let stage: VaultStage
@@ -25,3 +28,59 @@ test('another’s vault that is being written to is answered as one that never w
   })
   expect(answers.map(codeOf)).toEqual(['vault-not-found', 'vault-not-found'])
 })
+
+const Waiting = z.object({ count: z.bigint().transform(Number) })
+
+/** Connections that wait for a lock, in any process. */
+async function waitingForLocks(): Promise<number> {
+  const { count } = await stage.world.database.db.one(
+    Waiting,
+    sql`select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return count
+}
+
+test.each(['vault', 'storage counter'])(
+  'a hundred writers who wait for one %s, keyed or not, leave connections to everybody else',
+  async (held) => {
+    const [busy, other] = [await stage.world.organisation('pro'), await stage.world.organisation('pro')]
+    const [vaultId, quietId] = [await stage.vault(busy), await stage.vault(busy)]
+    await stage.call(busy, 'POST', `/vaults/${quietId}/documents`, { name: 'a', data: {} })
+    const vaultIds = held === 'vault' ? [vaultId] : [vaultId, ...(await Promise.all(manyVaults(busy)))]
+    const writers = await stage.world.database.db.tx(async (tx) => {
+      if (held === 'vault') await tx.run(sql`select 1 from vaults where id = ${vaultId} for update`)
+      else
+        await tx.run(
+          sql`select 1 from usage_counters where organisation_id = ${busy.id} and kind = 'storageBytes' for update`,
+        )
+      const started = Array.from({ length: 100 }, (_, turn) => write(busy, vaultIds[turn % vaultIds.length], turn))
+      await expect.poll(waitingForLocks).toBeGreaterThanOrEqual(2)
+      for (let asked = 0; asked < 20; asked++) {
+        expect((await stage.call(other, 'POST', '/vaults', {})).status).toBe(201)
+        await stage.call(other, 'DELETE', `/vaults/${String((await stage.call(other, 'GET', '/vaults')).list[0]?.id)}`)
+        expect((await stage.call(busy, 'GET', `/vaults/${quietId}`)).status).toBe(200)
+      }
+      if (held === 'vault') {
+        expect((await stage.call(busy, 'POST', `/vaults/${quietId}/emit`, { event: 'a' })).status).toBe(201)
+        expect(await waitingForLocks()).toBe(2)
+      }
+      expect(await waitingForLocks()).toBeLessThanOrEqual(8)
+      return started
+    })
+    expect(countByStatus(await Promise.all(writers))).toEqual({ 201: 100 })
+  },
+)
+
+function manyVaults(org: Org): Promise<string>[] {
+  return Array.from({ length: 30 }, () => stage.vault(org))
+}
+
+function write(org: Org, vaultId: string | undefined, turn: number) {
+  const headers: Record<string, string> = turn % 2 === 0 ? {} : { 'idempotency-key': `${vaultId}-${turn}` }
+  const path = `/vaults/${vaultId}`
+  if (turn % 4 < 2) return stage.world.call(org.testKey, 'POST', `${path}/emit`, { event: 'a' }, headers)
+  if (turn % 4 === 2 || turn % 8 === 3)
+    return stage.world.call(org.testKey, 'POST', `${path}/documents`, { name: 'a', data: {} }, headers)
+  const body = formOf({ filename: 'a.txt', content: 'x' })
+  return upload(stage.world.base, { key: org.testKey, vaultId: String(vaultId), body, headers })
+}

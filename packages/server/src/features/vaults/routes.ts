@@ -29,6 +29,7 @@ import {
 } from './schema.ts'
 import { sealVault } from './seal.ts'
 import { vaultGuest } from './tokens/index.ts'
+import { ofVault, tenantTurns } from './turns.ts'
 
 const fullStreamError = { 'events-per-vault-exceeded': fail.table['events-per-vault-exceeded'] }
 const ttlError = { 'ttl-exceeds-plan': fail.table['ttl-exceeds-plan'] }
@@ -47,6 +48,7 @@ const ofVaults: readonly Operation[] = [
       'vault-quota-exceeded': planErrors['vault-quota-exceeded'],
       'payment-limit-reached': planErrors['payment-limit-reached'],
     },
+    turns: tenantTurns,
     run: (ctx, { body }) => createVault(ctx, body),
   }),
   operation({
@@ -85,6 +87,7 @@ const ofVaults: readonly Operation[] = [
     summary: 'Delete a vault with all that it holds.',
     params: VaultParams,
     errors: notFound,
+    turns: ofVault,
     run: (ctx, { params }) => deleteVault(ctx, params.id),
   }),
 ]
@@ -108,6 +111,7 @@ const ofContents: readonly Operation[] = [
       'documents-per-vault-exceeded': planErrors['documents-per-vault-exceeded'],
       'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
     },
+    turns: ofVault,
     run: (ctx, { params, body }) => addDocument(ctx, params.id, body),
   }),
   operation({
@@ -135,6 +139,7 @@ const ofContents: readonly Operation[] = [
       ...fullStreamError,
       'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
     },
+    turns: ofVault,
     run: (ctx, { params, body }) => emitEvent(ctx, params.id, body),
   }),
 ]
@@ -149,6 +154,7 @@ const ofLifecycle: readonly Operation[] = [
     input: ExtendRequest,
     output: Vault,
     errors: { ...notFound, ...ttlError, ...fullStreamError, 'vault-persisted': fail.table['vault-persisted'] },
+    turns: ofVault,
     run: (ctx, { params, body }) => extendVault(ctx, params.id, body),
   }),
   operation({
@@ -162,6 +168,7 @@ const ofLifecycle: readonly Operation[] = [
       ...notFound,
       'persisted-vault-quota-exceeded': planErrors['persisted-vault-quota-exceeded'],
     },
+    turns: ofVault,
     run: (ctx, { params }) => persistVault(ctx, params.id),
   }),
   operation({
@@ -173,6 +180,7 @@ const ofLifecycle: readonly Operation[] = [
     input: SealRequest,
     output: Vault,
     errors: notWritable,
+    turns: ofVault,
     run: (ctx, { params, body }) => sealVault(ctx, params.id, body),
   }),
   operation({

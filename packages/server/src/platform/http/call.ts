@@ -37,6 +37,7 @@ export interface RawAnswer {
 const noBody = new Uint8Array()
 /** Made once: a schema is compiled when it is first used, which costs more than a request. */
 const noQuery = z.strictObject({})
+const Params = z.record(z.string(), z.string())
 
 /** Who calls with an API key. */
 export function callerOf({ organisationId, environment, apiKeyId }: Identity): Guest {
@@ -63,21 +64,27 @@ export function makeCtx(deps: Deps, { tenant, actor }: Guest, requestId: Request
  */
 export async function callOperation(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
   try {
-    const key = request.headers['idempotency-key']
-    if (operation.method !== 'POST' || key === undefined) return await answer(ctx, operation, request)
-    if (key.length === 0 || key.length > 255 || !/^[\x20-\x7e]+$/.test(key)) {
-      const errors = [{ path: '/Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }]
-      throw failPlatform('validation-error', { errors })
-    }
-    if (operation.readContent !== undefined) return await answerOnceForStream(ctx, operation, request, key)
-    const asked = { key, fingerprint: idempotency.fingerprintOf(request.method, request.url, request.body) }
-    const mode = operation.idempotency ?? 'transaction'
-    return mode === 'transaction'
-      ? await answerOnceInTransaction(ctx, operation, request, asked)
-      : await answerOnceWithLease(ctx, operation, request, asked)
+    const turns = operation.turns?.(ctx.tenant, Params.parse(request.params)) ?? []
+    return await ctx.turns(turns, () => answerOnce(ctx, operation, request))
   } catch (error) {
     return problemAnswer(ctx, error)
   }
+}
+
+/** Once for each Idempotency-Key, where there is one. */
+async function answerOnce(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
+  const key = request.headers['idempotency-key']
+  if (operation.method !== 'POST' || key === undefined) return answer(ctx, operation, request)
+  if (key.length === 0 || key.length > 255 || !/^[\x20-\x7e]+$/.test(key)) {
+    const errors = [{ path: '/Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }]
+    throw failPlatform('validation-error', { errors })
+  }
+  if (operation.readContent !== undefined) return answerOnceForStream(ctx, operation, request, key)
+  const asked = { key, fingerprint: idempotency.fingerprintOf(request.method, request.url, request.body) }
+  const mode = operation.idempotency ?? 'transaction'
+  return mode === 'transaction'
+    ? answerOnceInTransaction(ctx, operation, request, asked)
+    : answerOnceWithLease(ctx, operation, request, asked)
 }
 
 async function answer(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {

@@ -4,6 +4,7 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { limitError, type Plan, unlimited } from '../../plans/index.ts'
 import { holdStorage } from '../quota.ts'
+import { tenantTurns } from '../turns.ts'
 import type { VaultId } from '../vault.ts'
 import { insertUpload, setReserved, sumReserved } from './store.ts'
 
@@ -31,7 +32,7 @@ export function reserve(
   { blobKey, vaultId, announced }: Pick<Reservation, 'blobKey'> & { vaultId: VaultId; announced: number | undefined },
 ): Promise<Reservation> {
   const wanted = Math.max(0, (announced ?? 0) - formBytesUsual)
-  return ctx.db.tx(async (tx) => {
+  return alone(ctx, async (tx) => {
     const bytes = await promise(tx, ctx, plan, { held: 0, atLeast: Math.max(1, wanted), wanted })
     await insertUpload(tx, ctx.tenant, {
       blobKey,
@@ -68,7 +69,7 @@ interface Wish {
 }
 
 function grow(ctx: Ctx, { blobKey, plan }: Reservation, wish: Wish): Promise<number> {
-  return ctx.db.tx(async (tx) => {
+  return alone(ctx, async (tx) => {
     const bytes = await promise(tx, ctx, plan, wish)
     // Swept meanwhile, as one that takes too long.
     if (!(await setReserved(tx, ctx.tenant, blobKey, stored(plan, bytes)))) throw failPlatform('request-timeout')
@@ -84,6 +85,11 @@ async function promise(tx: Tx, ctx: Ctx, plan: Plan, { held, atLeast, wanted }: 
   const room = limit - used - ((await sumReserved(tx, ctx.tenant)) - held)
   if (room < atLeast) throw limitError(ctx, 'storage-quota-exceeded', limit, Math.min(limit, limit - room))
   return Math.min(wanted, room)
+}
+
+/** In the tenant's turn, since its counter is held. */
+function alone<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return ctx.turns(tenantTurns(ctx.tenant), () => ctx.db.tx(work))
 }
 
 /** Where there is no limit nothing needs to be kept. */

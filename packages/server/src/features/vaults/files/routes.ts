@@ -7,6 +7,7 @@ import { planErrors } from '../../plans/index.ts'
 import { fail as failVault, notFound, notWritable } from '../errors.ts'
 import { VaultFile, VaultParams } from '../schema.ts'
 import { vaultGuest } from '../tokens/guest.ts'
+import { ofVault } from '../turns.ts'
 import { downloadFile } from './download.ts'
 import { fail } from './errors.ts'
 import { linkGuest } from './link.ts'
@@ -80,6 +81,7 @@ export const vaultFileOperations: readonly Operation[] = [
     summary: 'Delete a file.',
     params: FileParams,
     errors: { ...notWritable, ...fileNotFound },
+    turns: ofVault,
     run: (ctx, { params }) => deleteFile(ctx, params.id, params.fileId),
   }),
 ]

@@ -10,6 +10,7 @@ import { appendVaultEvent, refuseFullStream } from '../events.ts'
 import { refuseOver, refuseUnsealable, takeOrRefuse } from '../quota.ts'
 import type { VaultFile } from '../schema.ts'
 import { findVault, type VaultRow } from '../store.ts'
+import { vaultTurns } from '../turns.ts'
 import { lockWritable, type VaultId } from '../vault.ts'
 import { type ClaimedDigest, checkOf, readContentDigest, watched } from './digest.ts'
 import { fail } from './errors.ts'
@@ -106,20 +107,22 @@ async function receive(
 
 /** The one place where a file comes to be: under the vault's row, then the counter, as everywhere in this room. */
 function bindFile(ctx: Ctx, vaultId: VaultId, { file, blob }: Received): Promise<StoredFile> {
-  return ctx.db.tx(async (tx) => {
-    const vault = await lockWritable(tx, ctx, vaultId)
-    const plan = await planOf(tx, ctx.tenant.organisationId)
-    refuseFull(ctx, plan, vault)
-    if (!(await takeUpload(tx, ctx.tenant, blob.key))) throw failPlatform('request-timeout')
-    const { key: blobKey, size, sha256 } = blob
-    const bound = { id: newId('fil', ctx), ...file, size, sha256, blobKey, createdAt: ctx.clock.now() }
-    await insertFile(tx, ctx.tenant, vaultId, bound)
-    const payload = { fileId: bound.id, name: file.name, mimeType: file.mimeType, size, sha256 }
-    await appendVaultEvent(tx, ctx, vault, { type: 'file.added', payload, grown: { files: 1, bytes: size } })
-    await takeOrRefuse(tx, ctx, plan, { kind: 'storageBytes', count: size })
-    await ctx.idempotency?.commit(tx, bound.id, contentOf(file, sha256))
-    return bound
-  })
+  const bind = () =>
+    ctx.db.tx(async (tx) => {
+      const vault = await lockWritable(tx, ctx, vaultId)
+      const plan = await planOf(tx, ctx.tenant.organisationId)
+      refuseFull(ctx, plan, vault)
+      if (!(await takeUpload(tx, ctx.tenant, blob.key))) throw failPlatform('request-timeout')
+      const { key: blobKey, size, sha256 } = blob
+      const bound = { id: newId('fil', ctx), ...file, size, sha256, blobKey, createdAt: ctx.clock.now() }
+      await insertFile(tx, ctx.tenant, vaultId, bound)
+      const payload = { fileId: bound.id, name: file.name, mimeType: file.mimeType, size, sha256 }
+      await appendVaultEvent(tx, ctx, vault, { type: 'file.added', payload, grown: { files: 1, bytes: size } })
+      await takeOrRefuse(tx, ctx, plan, { kind: 'storageBytes', count: size })
+      await ctx.idempotency?.commit(tx, bound.id, contentOf(file, sha256))
+      return bound
+    })
+  return ctx.turns(vaultTurns(ctx.tenant, vaultId), bind)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { notFound } from '../errors.ts'
 import { VaultParams } from '../schema.ts'
+import { ofVault } from '../turns.ts'
 import { NewVaultToken, VaultToken } from './schema.ts'
 import { createVaultToken } from './tokens.ts'
 
@@ -17,6 +18,7 @@ export const vaultTokenOperations: readonly Operation[] = [
     status: 201,
     errors: notFound,
     secretAnswer: true,
+    turns: ofVault,
     run: (ctx, { params, body }) => createVaultToken(ctx, params.id, body),
   }),
 ]
