@@ -140,7 +140,7 @@ export type {
 } from './signature.ts'
 export { parseEcdsa, parseSignature, recoverAddress, signatureBytesMax } from './signature.ts'
 export type { Tip20Transfer } from './tip20.ts'
-export { decodeTip20Transfer, encodeTransferWithMemo } from './tip20.ts'
+export { decodeTip20Transfer, encodeGetNonce, encodeTransferWithMemo, tempoNonceManager } from './tip20.ts'
 export { encodeTypeId, newTypeId, parseTypeId, uuidV7 } from './typeid.ts'
 export { decodeUtf8, utf8 } from './utf8.ts'
 export { composeWebhookSecret, parseWebhookSecret } from './webhook-secret.ts'

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { encodeAbiParameters, encodeEventTopics, encodeFunctionData } from 'viem'
-import { Abis } from 'viem/tempo'
+import { Abis, Addresses } from 'viem/tempo'
 import { expect, test } from 'vitest'
 import { bytesToHex, type Hex, uint256Max } from './bytes.ts'
 import { decodeTransferLog, decodeTransferWithMemoLog, topics } from './evm-logs.ts'
-import { decodeTip20Transfer, encodeTransferWithMemo } from './tip20.ts'
+import { decodeTip20Transfer, encodeGetNonce, encodeTransferWithMemo, tempoNonceManager } from './tip20.ts'
 
 const abi = Abis.tip20
 const bytesOf = (size: number) => fc.uint8Array({ minLength: size, maxLength: size }).map(bytesToHex)
@@ -26,6 +26,18 @@ test('a transfer with a memo is encoded as viem encodes it, and both transfers a
       const transfer = encodeFunctionData({ abi, functionName: 'transfer', args: [recipient, amount] })
       expect(decodeTip20Transfer(transfer)).toEqual({ to: recipient, amount })
       expect(decodeTip20Transfer(`0x${data.slice(2).toUpperCase()}`)).toEqual({ to: recipient, amount, memo: note })
+    }),
+  )
+})
+
+test('a keyed nonce is asked for as viem asks, of the contract that viem names', () => {
+  expect(tempoNonceManager).toBe(Addresses.nonceManager)
+  fc.assert(
+    fc.property(address, uint256, (account, nonceKey) => {
+      const args = [account, nonceKey] as const
+      expect(encodeGetNonce(account, nonceKey)).toBe(
+        encodeFunctionData({ abi: Abis.nonce, functionName: 'getNonce', args }),
+      )
     }),
   )
 })

@@ -7,12 +7,21 @@ export type Tip20Transfer = { readonly to: Address; readonly amount: bigint; rea
 
 const transferSelector = selectorOf('transfer(address,uint256)')
 const transferWithMemoSelector = selectorOf('transferWithMemo(address,uint256,bytes32)')
+const getNonceSelector = selectorOf('getNonce(address,uint256)')
 const selectorLength = 10
+
+/** The contract that keeps an account's nonces besides its first (Tempo Transaction specification, "Nonces"); every Tempo chain has it. */
+export const tempoNonceManager: Address = '0x4e4F4E4345000000000000000000000000000000'
 const wordDigits = 64
 
 /** Call data of TIP-20 `transferWithMemo`; the amount in the token's smallest unit, the memo 32 bytes. */
 export function encodeTransferWithMemo(to: Address, amount: bigint, memo: Hex): Hex {
   return `${transferWithMemoSelector}${addressWord(to)}${uintWord(amount)}${bytes32Word(memo)}`
+}
+
+/** Call data that asks the nonce manager for the next nonce of an account under a key other than zero. */
+export function encodeGetNonce(account: Address, nonceKey: bigint): Hex {
+  return `${getNonceSelector}${addressWord(account)}${uintWord(nonceKey)}`
 }
 
 /**

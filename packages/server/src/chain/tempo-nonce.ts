@@ -1,6 +1,4 @@
-import { decodeUint256, uint256Max } from '@purser/protocol'
-import { encodeFunctionData } from 'viem'
-import { Abis, Addresses } from 'viem/tempo'
+import { decodeUint256, encodeGetNonce, tempoNonceManager, uint256Max } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { TempoTransaction } from './port.ts'
 import { readHex, readQuantity } from './read.ts'
@@ -27,8 +25,7 @@ function ownNonces(sender: string): RpcCall[] {
 }
 
 function keyedNonce(sender: TempoTransaction['sender'], nonceKey: bigint): RpcCall {
-  const data = encodeFunctionData({ abi: Abis.nonce, functionName: 'getNonce', args: [sender, nonceKey] })
-  return { method: 'eth_call', params: [{ to: Addresses.nonceManager, data }, 'latest'] }
+  return { method: 'eth_call', params: [{ to: tempoNonceManager, data: encodeGetNonce(sender, nonceKey) }, 'latest'] }
 }
 
 function wordOf(result: `0x${string}`): bigint {
