@@ -1,14 +1,16 @@
 import { bootServer, type Config, type RunningServer } from '@purser/server'
 import { foundOrganisation, upsertAccount } from '../packages/server/src/features/organisations/index.ts'
 import { newId } from '../packages/server/src/platform/ids.ts'
+import { giveBackStartMemory } from '../packages/server/src/platform/memory.ts'
 import { type Ready, runAsChild, setting } from './child-side.ts'
 
 /**
- * The real service, all roles in one process, as `purser serve` boots it: only its limits are raised, because one key here
+ * The real service, all roles in one process, as `npm run serve` boots it: only its limits are raised, because one key here
  * stands for many customers. With BENCH_SEED it founds the organisation whose key the benchmark uses.
  */
 await runAsChild(async () => {
   const server = await bootServer(config())
+  giveBackStartMemory()
   const ready: Ready = { port: String(server.port), settler: server.settlerAddress }
   const seeded = process.env.BENCH_SEED === 'yes' ? { apiKey: await foundWithKey(server) } : {}
   return { ready: { ...ready, ...seeded }, stop: () => server.stop() }

@@ -1,6 +1,7 @@
 import { networks } from '@purser/protocol'
 import { bootServer } from './boot.ts'
 import { faultsAsText, readConfig } from './config.ts'
+import { giveBackStartMemory } from './platform/memory.ts'
 
 const config = readConfig(
   process.env,
@@ -30,6 +31,7 @@ const server = await bootServer(config).catch((error: unknown) => {
   process.exit(1)
 })
 isUp = true
+giveBackStartMemory()
 
 const signal = await told.promise
 server.log.info({ signal }, 'stopping')

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { HashAnswer, HashOrder } from './hash-worker.ts'
@@ -36,12 +38,20 @@ export function createHashing(): () => RunningHash {
   }
 }
 
-/** Beside this file and with its ending, as source and as published. */
-const script = path.join(import.meta.dirname, `hash-worker${path.extname(import.meta.filename)}`)
+/**
+ * The thread's program, which stands beside this file with its ending, as source and as published. Types are taken out of it here:
+ * a thread that did so itself would hold a compiler of 10 MB for one small file.
+ */
+function readScript(): URL {
+  const ending = path.extname(import.meta.filename)
+  const text = readFileSync(path.join(import.meta.dirname, `hash-worker${ending}`), 'utf8')
+  return new URL(`data:text/javascript,${encodeURIComponent(ending === '.ts' ? stripTypeScriptTypes(text) : text)}`)
+}
+
 const memory = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16, codeRangeSizeMb: 0, stackSizeMb: 1 }
 
 class HashThread {
-  readonly #worker = new Worker(script, { execArgv: [], resourceLimits: memory })
+  readonly #worker = new Worker(readScript(), { execArgv: [], resourceLimits: memory })
   /** Asked and not answered yet, oldest first: the thread answers in order. */
   readonly #asked: PromiseWithResolvers<HashAnswer>[] = []
   #death: unknown

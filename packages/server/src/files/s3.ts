@@ -13,6 +13,7 @@ import {
 import type { Random } from '../platform/random.ts'
 import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
 import { type BlobKey, type BlobStore, type ByteRange, isBlobKey, newBlobKey, type OpenedBlob } from './port.ts'
+import { ObjectContent } from './s3-content.ts'
 import type { S3Settings } from './s3-on-demand.ts'
 import { type ObjectName, uploadObject } from './s3-upload.ts'
 
@@ -103,9 +104,9 @@ async function openObject(
   const { Body, ContentLength = 0, ContentRange } = found
   if (!(Body instanceof Readable))
     throw fail('file-storage-unavailable', {}, new Error('an object came without a stream'))
-  if (range === undefined) return { size: ContentLength, content: Body }
+  if (range === undefined) return { size: ContentLength, content: new ObjectContent(Body) }
   const size = Number(/\/(\d+)$/.exec(ContentRange ?? '')?.[1])
-  if (ContentLength === range.length) return { size, content: Body }
+  if (ContentLength === range.length) return { size, content: new ObjectContent(Body) }
   Body.destroy()
   if (ContentLength < range.length) throw new BlobRangeOutside(size)
   throw fail('file-storage-unavailable', {}, new Error('the storage sent more than the part that was asked for'))

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type BlobKey, BlobTooLarge, newBlobKey, type StoredBlob } from '../../../files/index.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { failPlatform, type Problem } from '../../../platform/errors.ts'
+import { freed } from '../../../platform/freed.ts'
 import { isId, newId } from '../../../platform/ids.ts'
 import type { StreamRequest } from '../../../platform/operation.ts'
 import { type Plan, planOf } from '../../plans/index.ts'
@@ -21,8 +22,6 @@ import { findFileById, forgetDeletions, insertFile, queueDeletion, type StoredFi
 
 /** What a form may have beside its file: delimiters and headers. */
 const formBytesMax = 65_536
-/** Smaller chunks may lie in a memory that Node shares out, and the collector is quick with them. */
-const freedBytesMin = 16_384
 
 /**
  * Puts a file into a vault as it comes in, never whole in memory. What is certain to be refused is refused before a byte is
@@ -166,19 +165,6 @@ export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint
   } catch (error) {
     hearOut(request.stream)
     throw error
-  }
-}
-
-/**
- * Gives each chunk's memory back as soon as the next one is asked for: the collector comes late for what is not its own, and an
- * upload would hold a hundred megabytes that nobody needs. A chunk that shares its memory with another is left alone.
- */
-async function* freed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const chunk of content) {
-    const { buffer, byteLength } = chunk
-    yield chunk
-    if (buffer instanceof ArrayBuffer && byteLength >= freedBytesMin && byteLength === buffer.byteLength)
-      buffer.transfer(0)
   }
 }
 
