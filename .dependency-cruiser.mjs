@@ -141,7 +141,8 @@ export default {
     {
       name: 'tempo-codec-is-loaded-when-it-is-needed',
       severity: 'error',
-      comment: 'viem/tempo is 1,300 modules and 50 MB of memory, which a server that meets no Tempo transaction need not hold.',
+      comment:
+        'viem/tempo is 1,300 modules and 50 MB of memory, which a server that meets no Tempo transaction need not hold.',
       from: { path: server, pathNot: '\\.test\\.ts$' },
       to: { path: 'node_modules/viem/.*tempo', dynamic: false, dependencyTypesNot: ['type-only'] },
     },
