@@ -96,7 +96,7 @@ export default {
       from: { path: features, pathNot: '\\.test\\.ts$' },
       to: {
         path: `${server}(chain|custody|partners)/`,
-        pathNot: `${server}chain/errors\\.ts$`,
+        pathNot: `${server}(chain|partners)/errors\\.ts$`,
         dependencyTypesNot: ['type-only'],
       },
     },

@@ -2,6 +2,7 @@ import type { Config } from './config.ts'
 import { buildDeps, type Overrides } from './deps.ts'
 import { createSettlementLanes, settlementHandler } from './features/payments/index.ts'
 import { WebhookWorker } from './features/webhooks/index.ts'
+import { partnerPages } from './features/withdrawals/index.ts'
 import { jobs, recurring } from './jobs.ts'
 import { openApi, operations } from './operations.ts'
 import type { Deps } from './platform/ctx.ts'
@@ -93,7 +94,7 @@ async function startHttp(
   let port = 0
   if (config.role !== 'work') {
     const keySet = keySetPages(deps.baseUrl, deps.serviceSeal.publicKeys)
-    const pages = [...publicPages(deps, operations, openApi), ...keySet]
+    const pages = [...publicPages(deps, operations, openApi), ...keySet, ...partnerPages(deps)]
     const all = options.metricsOnMainPort === true ? [...pages, metrics] : pages
     port = await serve(createHttpServer({ ...common, operations, pages: all }), config.port)
   }

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { parseDuration } from '@purser/protocol'
 import { type PlanName, planNames } from './features/plans/index.ts'
 import type { S3Settings } from './files/index.ts'
+import { type PartnerSettings, readPartners } from './partner-config.ts'
 import type { Environment } from './platform/ctx.ts'
 
 export type Role = 'all' | 'api' | 'work'
@@ -42,6 +43,8 @@ export interface Config {
   readonly challengesPerCallerMax: number
   /** Whether URLs that customers give may be plain HTTP and lead into the deployment's own networks: for development alone. */
   readonly webhooksAllowPrivate: boolean
+  /** The partners that this deployment has an account with. */
+  readonly partners?: PartnerSettings
   /** Where the bytes of files are: a directory that every process of the deployment shares, or an S3-compatible storage. */
   readonly files: { readonly directory: string } | { readonly s3: S3Settings }
   /** How long vaults of a plan live by default and at most, where that is not what the plan says; -1 for without end. */
@@ -116,6 +119,7 @@ export function readConfig(
     sponsorTempoFees: read.oneOf('SPONSOR_TEMPO_FEES', ['true', 'false'], 'false') === 'true',
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
     webhooksAllowPrivate: read.oneOf('WEBHOOKS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
+    partners: readPartners(env, faults),
     files: readFiles(env, read),
     vaultTtls: readVaultTtls(env, faults),
   }

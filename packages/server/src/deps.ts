@@ -16,6 +16,7 @@ import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
 import { byoWalletRecount, createWalletDirectory } from './features/wallets/index.ts'
 import { Listeners, webhookRecount } from './features/webhooks/index.ts'
 import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
+import { openPartners } from './partners/index.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
 import { openDb } from './platform/db/db.ts'
@@ -64,6 +65,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       rpcUrls: config.rpcUrls,
       rpcTimeoutMs: config.rpcTimeoutMs,
     })
+    const partners = openPartners({ outbound, log, clock, chains }, config.partners ?? {})
     const keys = createKeyDirectory({ db, clock })
     const files = await openFiles(config.files, { clock, random })
     let settlementWanted = (): void => undefined
@@ -95,6 +97,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     })
     const deps: Deps = {
       ...floor,
+      ...partners,
       recounts: [paymentRecount, byoWalletRecount, webhookRecount, ...vaultRecounts],
       receivingWallets: createWalletDirectory({ db }),
       paymentLogExists,

@@ -2,6 +2,7 @@ import { followTransactions, paymentRecurring } from './features/payments/index.
 import { sessionRecurring } from './features/sessions/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
 import { sweepEvents } from './features/webhooks/index.ts'
+import { sweepPayoutHints } from './features/withdrawals/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
 import type { Job, Recurring } from './platform/job.ts'
 
@@ -27,4 +28,5 @@ export const recurring: readonly Recurring[] = [
   sweepFiles,
   sweepVaultTokens,
   sweepEvents,
+  sweepPayoutHints,
 ]

@@ -16,9 +16,26 @@ export interface PostLimits {
   readonly bytesMax: number
 }
 
+/** One request as it goes out; redirects are not followed. */
+export interface OutboundRequest {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** What came back, whatever its status. `json` is undefined where the body is none. */
+export interface OutboundAnswer {
+  readonly status: number
+  readonly json: unknown
+}
+
 /** The one door to the network for what the operator configured (nodes, partners). Connections are kept and shared per origin. */
 export interface Outbound {
   postJson(url: string, body: string, limits: PostLimits): Promise<unknown>
+  /** For partners, who say things by their status. Throws an `OutboundError` for everything but an answer that was read whole. */
+  exchange(request: OutboundRequest, limits: PostLimits): Promise<OutboundAnswer>
   close(): Promise<void>
 }
 
@@ -46,6 +63,11 @@ export function createOutbound(): Outbound {
         headers.authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
       return parse(await post(poolOf(origin), `${pathname}${search}`, headers, body, limits))
     },
+    async exchange(request, limits) {
+      const { origin, pathname, search } = new URL(request.url)
+      const { status, text } = await send(poolOf(origin), { ...request, path: `${pathname}${search}` }, limits)
+      return { status, json: status >= 200 && status < 300 && text !== '' ? parse(text) : parseIfJson(text) }
+    },
     async close() {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
     },
@@ -59,22 +81,32 @@ async function post(
   body: string,
   limits: PostLimits,
 ): Promise<string> {
+  const { status, text } = await send(pool, { method: 'POST', path, headers, body }, limits)
+  if (status !== 200) throw new OutboundError('status', { status })
+  return text
+}
+
+interface Sent extends Omit<OutboundRequest, 'url'> {
+  readonly path: string
+}
+
+async function send(
+  pool: Pool,
+  { method, path, headers, body }: Sent,
+  limits: PostLimits,
+): Promise<{ readonly status: number; readonly text: string }> {
   const signal = AbortSignal.timeout(limits.timeoutMs)
   try {
     const answer = await pool.request({
       path,
-      method: 'POST',
+      method,
       headers,
-      body,
+      ...(body === undefined ? {} : { body }),
       signal,
       headersTimeout: limits.timeoutMs,
       bodyTimeout: limits.timeoutMs,
     })
-    if (answer.statusCode !== 200) {
-      await answer.body.dump({ limit: 65_536 })
-      throw new OutboundError('status', { status: answer.statusCode })
-    }
-    return await readBounded(answer.body, limits.bytesMax)
+    return { status: answer.statusCode, text: await readBounded(answer.body, limits.bytesMax) }
   } catch (error) {
     if (error instanceof OutboundError) throw error
     throw new OutboundError(signal.aborted ? 'timeout' : 'unreachable', error)
@@ -103,5 +135,14 @@ function parse(text: string): unknown {
     return JSON.parse(text)
   } catch (error) {
     throw new OutboundError('not-json', error)
+  }
+}
+
+/** What stands beside an error's status is often a page of a proxy's. */
+function parseIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

@@ -19,10 +19,19 @@ const bodyMsMax = 60_000
 /** Of any request, uploads of large files over slow lines among them. */
 const requestMsMax = 12 * 3_600_000
 
-/** An address that needs no key: health, documents, problem pages. */
+/** An address that needs no key: health, documents, problem pages, and deliveries that carry a signature of their own. */
 export interface PublicPage {
   readonly path: string
-  readonly answer: (params: Readonly<Record<string, string>>) => RawAnswer | Promise<RawAnswer>
+  /** GET when left out. */
+  readonly method?: 'GET' | 'POST'
+  readonly answer: (params: Readonly<Record<string, string>>, request: PageRequest) => RawAnswer | Promise<RawAnswer>
+}
+
+/** What a page is given of a request: nothing of it is checked. */
+export interface PageRequest {
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** Byte for byte as it came. */
+  readonly body: Uint8Array
 }
 
 export interface HttpOptions {
@@ -76,7 +85,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   })
   const admit = createAdmission(options)
   const lines = new OpenLines()
-  for (const page of options.pages) addPage(app, page, options, admit)
+  for (const page of options.pages) addPage(app, page, admit)
   const isStreamed = (operation: Operation): boolean => operation.streamsInput !== undefined
   for (const operation of options.operations.filter((one) => !isStreamed(one)))
     addOperation(app, operation, { options, admit, lines })
@@ -150,12 +159,17 @@ function createAdmission(options: HttpOptions): Admit {
   }
 }
 
-function addPage(app: FastifyInstance, page: PublicPage, options: HttpOptions, admit: Admit): void {
-  app.get(page.path, async (request, reply) => {
-    if (page.path !== '/healthz' && page.path !== '/readyz') admit.address(request, reply)
-    return send(request, reply, await page.answer(request.params as Record<string, string>))
+function addPage(app: FastifyInstance, page: PublicPage, admit: Admit): void {
+  app.route({
+    method: page.method ?? 'GET',
+    url: page.path,
+    bodyLimit: bodyBytesMax,
+    handler: async (request, reply) => {
+      if (page.path !== '/healthz' && page.path !== '/readyz') admit.address(request, reply)
+      const { headers, body } = rawRequest(request)
+      return send(request, reply, await page.answer(request.params as Record<string, string>, { headers, body }))
+    },
   })
-  void options
 }
 
 function addOperation(app: FastifyInstance, operation: Operation, door: Door): void {

@@ -1,0 +1,14 @@
+import { instantOf } from '../../../platform/clock.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { deleteHintsBefore } from './store.ts'
+
+const keptMs = 7 * 86_400_000
+
+/** Forgets hints after a week: a payout is read without them too. Deleting what is deleted changes nothing. */
+export const sweepPayoutHints: Recurring = {
+  name: 'withdrawals.sweep-payout-hints',
+  everyMs: 3_600_000,
+  run: async ({ db, clock }) => {
+    await deleteHintsBefore(db, instantOf(clock.now().getTime() - keptMs))
+  },
+}

@@ -1,0 +1,97 @@
+import { createPublicKey } from 'node:crypto'
+import type { ConfigFault } from './config.ts'
+
+/** What the environment says of the service's partners. One that is left out is not there: whatever needs it is 503 `partner-unavailable`. */
+export interface PartnerSettings {
+  readonly bridge?: {
+    readonly baseUrl: string
+    readonly apiKey: string
+    readonly customerId: string
+    readonly webhookPublicKey: string | undefined
+  }
+  readonly relay?: KeyedApi
+  readonly lifi?: KeyedApi
+}
+
+export interface KeyedApi {
+  readonly baseUrl: string
+  readonly apiKey: string
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Reads the partners and adds every fault. A setting without the key that it belongs to is one: somebody believes that the partner is on. */
+export function readPartners(env: Env, faults: ConfigFault[]): PartnerSettings {
+  const bridge = readBridge(env, faults)
+  const relay = readKeyed(env, faults, { name: 'RELAY', baseUrl: 'https://api.relay.link' })
+  const lifi = readKeyed(env, faults, { name: 'LIFI', baseUrl: 'https://li.quest/v1' })
+  return {
+    ...(bridge === undefined ? {} : { bridge }),
+    ...(relay === undefined ? {} : { relay }),
+    ...(lifi === undefined ? {} : { lifi }),
+  }
+}
+
+function readBridge(env: Env, faults: ConfigFault[]): PartnerSettings['bridge'] {
+  const keyed = readKeyed(env, faults, { name: 'BRIDGE', baseUrl: 'https://api.bridge.xyz/v0' })
+  const customerId = env.BRIDGE_CUSTOMER_ID ?? ''
+  const webhookPublicKey = readPublicKey(env, faults)
+  if (keyed === undefined) {
+    if (customerId !== '') faults.push(withoutKey('BRIDGE_CUSTOMER_ID', 'BRIDGE_API_KEY'))
+    if (webhookPublicKey !== undefined) faults.push(withoutKey('BRIDGE_WEBHOOK_PUBLIC_KEY', 'BRIDGE_API_KEY'))
+    return undefined
+  }
+  if (!/^[\w-]{1,128}$/.test(customerId))
+    faults.push({
+      name: 'BRIDGE_CUSTOMER_ID',
+      fault: customerId === '' ? 'is missing' : 'is not usable',
+      how: 'set it to the id of the customer at Bridge on whose behalf money is paid out',
+    })
+  return { ...keyed, customerId, webhookPublicKey }
+}
+
+function readKeyed(
+  env: Env,
+  faults: ConfigFault[],
+  { name, baseUrl }: { readonly name: string; readonly baseUrl: string },
+): KeyedApi | undefined {
+  const [keyName, urlName] = [`${name}_API_KEY`, `${name}_API_URL`]
+  const apiKey = env[keyName] ?? ''
+  const url = env[urlName] || baseUrl
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    faults.push({ name: urlName, fault: 'is not usable', how: `set it to an address, or leave it out for ${baseUrl}` })
+  if (apiKey === '') {
+    if ((env[urlName] ?? '') !== '') faults.push(withoutKey(urlName, keyName))
+    return undefined
+  }
+  if (!/^[\x21-\x7e]+$/.test(apiKey))
+    faults.push({
+      name: keyName,
+      fault: 'is not usable',
+      how: 'set it to the key as the partner gave it, without spaces',
+    })
+  return { apiKey, baseUrl: url.replace(/\/+$/, '') }
+}
+
+/** A PEM in one variable: its line feeds may be written as `\n`. */
+function readPublicKey(env: Env, faults: ConfigFault[]): string | undefined {
+  const name = 'BRIDGE_WEBHOOK_PUBLIC_KEY'
+  const value = env[name] ?? ''
+  if (value === '') return undefined
+  const pem = value.replaceAll('\\n', '\n')
+  if (isRsaKey(pem)) return pem
+  faults.push({ name, fault: 'is not usable', how: 'set it to the PEM that Bridge shows for the webhook (RSA)' })
+  return undefined
+}
+
+function isRsaKey(pem: string): boolean {
+  try {
+    return createPublicKey(pem).asymmetricKeyType === 'rsa'
+  } catch {
+    return false
+  }
+}
+
+function withoutKey(name: string, keyName: string): ConfigFault {
+  return { name, fault: `is set, and ${keyName} is not`, how: `set ${keyName} too, or leave both out` }
+}

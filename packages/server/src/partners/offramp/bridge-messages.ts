@@ -1,0 +1,129 @@
+import { parseAddress, parseAmount } from '@purser/protocol'
+import { z } from 'zod'
+import { alpha3OfIban } from './iban-country.ts'
+import type { NewPayout, NewPayoutAccount, PayoutAccount, Refusal } from './port.ts'
+
+const short = z.string().min(1).max(256)
+
+/** POST /customers/{id}/external_accounts. */
+export const ExternalAccount = z.object({ id: short, active: z.boolean().optional() })
+
+/** POST /transfers and GET /transfers/{id}; what is not read here is not relied on. */
+export const Transfer = z.object({
+  id: short,
+  state: short,
+  source_deposit_instructions: z
+    .object({
+      to_address: z.string().max(128).optional(),
+      amount: z.string().max(64).optional(),
+      currency: z.string().max(16),
+      payment_rail: z.string().max(64),
+    })
+    .nullish(),
+  receipt: z
+    .object({
+      initial_amount: z.string().max(64).nullish(),
+      developer_fee: z.string().max(64).nullish(),
+      exchange_fee: z.string().max(64).nullish(),
+      gas_fee: z.string().max(64).nullish(),
+      final_amount: z.string().max(64).nullish(),
+      exchange_rate: z.string().max(64).nullish(),
+    })
+    .nullish(),
+})
+export type Transfer = z.output<typeof Transfer>
+
+const ErrorBody = z.object({
+  code: z.string().max(128),
+  message: z.string().max(1_024).optional(),
+  source: z.object({ key: z.unknown() }).optional(),
+})
+
+/** Bridge's code, and which field it is about. Its message is left out: it may repeat what was sent. */
+export function refusalOf(status: number, json: unknown): Refusal {
+  const parsed = ErrorBody.safeParse(json)
+  if (!parsed.success) return { code: `http-${status}`, message: 'The partner refused the request without a reason.' }
+  const { key } = parsed.data.source ?? {}
+  const fields =
+    typeof key === 'string' ? key : typeof key === 'object' && key !== null ? Object.keys(key).join(', ') : ''
+  const where = fields === '' ? '' : ` (${fields.slice(0, 200)})`
+  return { code: parsed.data.code, message: `The partner refused the request: ${parsed.data.code}${where}.` }
+}
+
+export function accountOf(account: z.output<typeof ExternalAccount>): PayoutAccount {
+  return { accountId: account.id, isActive: account.active !== false }
+}
+
+/** The body of a new external account, or why it cannot be made. */
+export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<string, unknown>> | Refusal {
+  const { owner, destination } = request
+  const names =
+    owner.kind === 'business'
+      ? { account_owner_type: 'business', account_owner_name: owner.name, business_name: owner.name }
+      : {
+          account_owner_type: 'individual',
+          account_owner_name: `${owner.firstName} ${owner.lastName}`,
+          first_name: owner.firstName,
+          last_name: owner.lastName,
+        }
+  const common = { ...names, account_name: request.accountName, currency: destination.currency.toLowerCase() }
+  if (destination.currency === 'GBP') {
+    const account = { sort_code: destination.sortCode, account_number: destination.accountNumber }
+    return { ...common, account_type: 'gb', account }
+  }
+  if (destination.currency === 'EUR') {
+    const country = alpha3OfIban(destination.iban)
+    if (country === undefined)
+      return { code: 'country-not-supported', message: 'The partner pays no IBAN of that country.' }
+    return {
+      ...common,
+      account_type: 'iban',
+      iban: { account_number: destination.iban, bic: destination.swiftBic, country },
+    }
+  }
+  if (request.address === undefined)
+    return { code: 'address-required', message: 'The partner pays dollars only to an owner whose address it knows.' }
+  const { street, city, state, postalCode, country } = request.address
+  return {
+    ...common,
+    account_type: 'us',
+    account: {
+      routing_number: destination.routingNumber,
+      account_number: destination.accountNumber,
+      checking_or_savings: 'checking',
+    },
+    address: {
+      street_line_1: street,
+      city,
+      ...(state === undefined ? {} : { state }),
+      postal_code: postalCode,
+      country,
+    },
+  }
+}
+
+/** Rails by currency, and under which name and within which form a reference travels on each. */
+export const bankRails = {
+  USD: { rail: 'ach', reference: 'ach_reference', form: /^[A-Za-z0-9 ]{1,10}$/ },
+  EUR: { rail: 'sepa', reference: 'sepa_reference', form: /^[A-Za-z0-9 &\-/]{6,140}$/ },
+  GBP: { rail: 'faster_payments', reference: 'reference', form: /^[A-Za-z0-9 &\-./]{1,18}$/ },
+} as const
+
+/** The deposit that Bridge asks for, or undefined when it is not the one that was agreed on: tokens sent elsewhere do not come back. */
+export function depositOf(
+  transfer: Transfer,
+  asked: NewPayout,
+): { address: `0x${string}`; rawAmount: bigint } | undefined {
+  const instructions = transfer.source_deposit_instructions
+  const address = parseAddress(instructions?.to_address ?? '')
+  const rawAmount = parseAmount(trimZeros(instructions?.amount ?? ''), asked.token.decimals)
+  if (address === undefined || rawAmount !== asked.rawAmount) return undefined
+  if (instructions?.currency !== asked.token.symbol.toLowerCase() || instructions.payment_rail !== asked.network)
+    return undefined
+  return { address, rawAmount }
+}
+
+/** Bridge writes `10.0`, and may write more zeros than the token has digits. */
+export function trimZeros(amount: string): string {
+  return amount.includes('.') ? amount.replace(/0+$/, '').replace(/\.$/, '') : amount
+}

@@ -1,0 +1,159 @@
+import { formatAmount } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Log } from '../../platform/log.ts'
+import type { Outbound } from '../../platform/outbound.ts'
+import { askPartner, type PartnerApi, type PartnerRequest } from '../ask.ts'
+import { fail } from '../errors.ts'
+import {
+  accountOf,
+  bankRails,
+  depositOf,
+  ExternalAccount,
+  externalAccountBody,
+  refusalOf,
+  Transfer,
+  trimZeros,
+} from './bridge-messages.ts'
+import { stateOfBridge } from './bridge-state.ts'
+import type { Agreed, NewPayout, OffRamp, Payout, PayoutReceipt, Refusal } from './port.ts'
+
+export interface BridgeSettings {
+  /** Such as `https://api.bridge.xyz/v0`. */
+  readonly baseUrl: string
+  readonly apiKey: string
+  /** The customer of the operator's on whose behalf money is paid out. */
+  readonly customerId: string
+  /** For each request; 15 s when left out. */
+  readonly timeoutMs?: number
+}
+
+const timeoutMsUsual = 15_000
+const answerBytesMax = 262_144
+const chains: readonly string[] = ['arbitrum', 'base', 'ethereum', 'optimism', 'polygon']
+
+/** Pays out through bridge.xyz: USDC on five chains to accounts in GBP, USD and EUR. It has no test network. */
+export function createBridge(
+  { outbound, log }: { readonly outbound: Outbound; readonly log: Log },
+  settings: BridgeSettings,
+): OffRamp {
+  const api: PartnerApi = {
+    outbound,
+    name: 'bridge',
+    baseUrl: settings.baseUrl,
+    headers: { 'api-key': settings.apiKey },
+    limits: { timeoutMs: settings.timeoutMs ?? timeoutMsUsual, bytesMax: answerBytesMax },
+  }
+  return {
+    name: 'bridge',
+    async createAccount(request) {
+      const body = externalAccountBody(request)
+      if (isRefusal(body)) return { ok: false, refusal: body }
+      const path = `/customers/${encodeURIComponent(settings.customerId)}/external_accounts`
+      const answer = await post(api, { path, key: request.key, body }, ExternalAccount)
+      return answer.ok ? { ok: true, value: accountOf(answer.value) } : answer
+    },
+    async createPayout(request) {
+      const refusal = whyNotPayable(request)
+      if (refusal !== undefined) return { ok: false, refusal }
+      const body = transferBody(request, settings.customerId)
+      const answer = await post(api, { path: '/transfers', key: request.key, body }, Transfer)
+      if (!answer.ok) return answer
+      return { ok: true, value: payoutOf(log, answer.value, request) }
+    },
+    async readPayout(payoutId) {
+      const request: PartnerRequest = { method: 'GET', path: `/transfers/${encodeURIComponent(payoutId)}` }
+      const answer = await askPartner(api, request, Transfer)
+      if (answer.ok) return payoutOf(log, answer.value)
+      if (answer.declined.status === 404) return undefined
+      throw fail('partner-unavailable', {}, new Error(`bridge refused to read a transfer: ${answer.declined.status}`))
+    },
+  }
+}
+
+async function post<T>(
+  api: PartnerApi,
+  { path, key, body }: { readonly path: string; readonly key: string; readonly body: unknown },
+  schema: z.ZodType<T>,
+): Promise<Agreed<T>> {
+  const request: PartnerRequest = { method: 'POST', path, headers: { 'idempotency-key': key }, body }
+  const answer = await askPartner(api, request, schema)
+  if (answer.ok) return answer
+  return { ok: false, refusal: refusalOf(answer.declined.status, answer.declined.json) }
+}
+
+/** What is refused here costs no request, and no name of the receiver's leaves for nothing. */
+function whyNotPayable({ network, token, currency, reference }: NewPayout): Refusal | undefined {
+  if (!chains.includes(network))
+    return { code: 'chain-not-supported', message: `The partner takes no tokens on ${network}.` }
+  if (token.symbol !== 'USDC') return { code: 'token-not-supported', message: 'The partner takes USDC alone.' }
+  if (reference === undefined || bankRails[currency].form.test(reference)) return undefined
+  return { code: 'reference-not-possible', message: `The reference does not fit a payment in ${currency}.` }
+}
+
+function transferBody(request: NewPayout, customerId: string): Readonly<Record<string, unknown>> {
+  const { rail, reference } = bankRails[request.currency]
+  return {
+    on_behalf_of: customerId,
+    client_reference_id: request.key,
+    amount: formatAmount(request.rawAmount, request.token.decimals),
+    source: {
+      payment_rail: request.network,
+      currency: request.token.symbol.toLowerCase(),
+      from_address: request.fromAddress,
+    },
+    destination: {
+      payment_rail: rail,
+      currency: request.currency.toLowerCase(),
+      external_account_id: request.accountId,
+      ...(request.reference === undefined ? {} : { [reference]: request.reference }),
+    },
+  }
+}
+
+/** `asked` is given for a new payout, whose deposit must be the one that was agreed on. */
+function payoutOf(log: Log, transfer: Transfer, asked?: NewPayout): Payout {
+  const { isUnknown, wantsOperator, ...state } = stateOfBridge(transfer.state)
+  const about = { partner: 'bridge', payoutId: transfer.id, partnerState: transfer.state }
+  if (isUnknown) log.warn(about, 'the partner answered a state that nobody documented; it is waited for')
+  if (wantsOperator) log.warn(about, 'a payout waits for the operator at the partner')
+  const deposit = asked === undefined ? undefined : depositOf(transfer, asked)
+  if (asked !== undefined && state.awaitsDeposit && deposit === undefined)
+    throw fail('partner-unavailable', {}, new Error('bridge asks for another deposit than was agreed on'))
+  const receipt = receiptOf(transfer)
+  return {
+    payoutId: transfer.id,
+    partnerState: transfer.state,
+    ...state,
+    ...(deposit === undefined ? {} : { deposit }),
+    ...(receipt === undefined ? {} : { receipt }),
+  }
+}
+
+function receiptOf({ receipt }: Transfer): PayoutReceipt | undefined {
+  if (receipt?.initial_amount === undefined || receipt.initial_amount === null) return undefined
+  const fees = [receipt.developer_fee, receipt.exchange_fee, receipt.gas_fee].filter((fee) => typeof fee === 'string')
+  return {
+    initialAmount: trimZeros(receipt.initial_amount),
+    feeAmount: sumOf(fees),
+    ...(typeof receipt.final_amount === 'string' ? { finalAmount: trimZeros(receipt.final_amount) } : {}),
+    ...(typeof receipt.exchange_rate === 'string' ? { exchangeRate: receipt.exchange_rate } : {}),
+  }
+}
+
+const feeDecimals = 18
+
+/** Decimal texts, added exactly; one that is none counts nothing. */
+function sumOf(amounts: readonly string[]): string {
+  const raw = amounts.map((amount) => {
+    const [whole = '', fraction = ''] = trimZeros(amount).split('.')
+    return /^\d+$/.test(whole) && /^\d{0,18}$/.test(fraction) ? BigInt(whole + fraction.padEnd(feeDecimals, '0')) : 0n
+  })
+  return formatAmount(
+    raw.reduce((sum, amount) => sum + amount, 0n),
+    feeDecimals,
+  )
+}
+
+function isRefusal(body: Readonly<Record<string, unknown>> | Refusal): body is Refusal {
+  return 'code' in body && 'message' in body
+}
