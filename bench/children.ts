@@ -20,10 +20,13 @@ process.once('exit', () => {
   for (const child of living) child.kill('SIGKILL')
 })
 
+/** As `npm run serve` has it; the first run on a machine fills it. */
+const compileCache = path.join(import.meta.dirname, '..', 'node_modules', '.cache', 'purser-compiled')
+
 /** Starts one of the bench's own entry files as a process of its own, on the same Node, and waits until it serves. */
 export async function startChild(file: string, settings: Readonly<Record<string, string>>): Promise<Child> {
   const child = fork(path.join(import.meta.dirname, file), [], {
-    env: { ...process.env, NODE_ENV: 'production', ...settings },
+    env: { ...process.env, NODE_ENV: 'production', NODE_COMPILE_CACHE: compileCache, ...settings },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   living.add(child)

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { networks } from '@purser/protocol'
 import { bootServer } from './boot.ts'
 import { faultsAsText, readConfig } from './config.ts'
@@ -31,6 +32,8 @@ const server = await bootServer(config).catch((error: unknown) => {
   process.exit(1)
 })
 isUp = true
+// Now and not at the end, which a process that is killed never comes to; only where a cache is named (NODE_COMPILE_CACHE).
+flushCompileCache()
 giveBackStartMemory()
 
 const signal = await told.promise

@@ -22,7 +22,7 @@ afterEach(async () => {
 })
 
 test.each([
-  ['a disk', 32],
+  ['a disk', 48],
   ['an S3 server', 64],
 ])(
   'a file of 256 MB goes up to %s and comes down through a server that holds less than %i MB more than when it is idle',
