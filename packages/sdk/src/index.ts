@@ -80,7 +80,17 @@ export type {
   VaultStatus,
   VaultToken,
 } from './vault-records.ts'
-export type { ByoWallet, Chain, ChainName, NewByoWallet, Token } from './wallets.ts'
+export type {
+  ByoWallet,
+  Chain,
+  ChainName,
+  NewByoWallet,
+  RescanRequest,
+  RescanResult,
+  Token,
+  TransactionQuery,
+  WalletTransaction,
+} from './wallets.ts'
 export type {
   CreatedWebhook,
   EventQuery,

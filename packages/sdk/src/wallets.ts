@@ -1,11 +1,16 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item } from './operations.ts'
+import type { Answer, Body, Item, Query } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewByoWallet = Body<operations['wallets.byo.create']>
 export type ByoWallet = Answer<operations['wallets.byo.get']>
+/** One wallet's side of a transfer. */
+export type WalletTransaction = Item<operations['wallets.byo.transactions']>
+export type TransactionQuery = Query<operations['wallets.byo.transactions']>
+export type RescanRequest = Body<operations['wallets.deposits.rescan']>
+export type RescanResult = Answer<operations['wallets.deposits.rescan']>
 
 /** The operations on wallets that the customer owns. */
 export function walletsOf(send: Send) {
@@ -19,6 +24,13 @@ export function walletsOf(send: Send) {
         call(send, 'GET', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
       delete: (id: string, options?: CallOptions): Promise<void> =>
         call(send, 'DELETE', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
+      transactions: (id: string, query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
+        list(send, '/wallet-infra/byo-wallets/{id}/transactions', { ...options, params: { id }, query }),
+    },
+    deposits: {
+      /** Looks for deposits in one transaction, also such as came before the wallet was registered. */
+      rescan: (body: RescanRequest, options?: CallOptions): Promise<RescanResult> =>
+        call(send, 'POST', '/wallet-infra/deposits/rescan', { ...options, body }),
     },
   }
 }

@@ -1,6 +1,7 @@
 import type { Config } from './config.ts'
 import { buildDeps, type Overrides } from './deps.ts'
 import { createSettlementLanes, settlementHandler } from './features/payments/index.ts'
+import { startDepositWatcher } from './features/wallets/index.ts'
 import { WebhookWorker } from './features/webhooks/index.ts'
 import { partnerPages } from './features/withdrawals/index.ts'
 import { jobs, recurring } from './jobs.ts'
@@ -16,6 +17,8 @@ import { startRunner } from './platform/work/runner.ts'
 export interface BootOptions extends Overrides {
   /** Serve `/metrics` on the main port, as `npm start` does; otherwise on `config.metricsPort`. */
   readonly metricsOnMainPort?: boolean
+  /** Longest pause between two looks for deposits at a network's head; `npm start` and tests make it short. */
+  readonly depositPollMsMax?: number
 }
 
 export interface RunningServer {
@@ -37,7 +40,7 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
   try {
     const built = await buildDeps(config, options)
     stops.push(built.close)
-    if (config.role !== 'api') stops.push(startWork(built.deps, built))
+    if (config.role !== 'api') stops.push(startWork(built.deps, built, options))
     const { port, metricsPort } = await startHttp(config, options, built, stops)
     built.deps.log.info({ port, metricsPort, role: config.role, settler: built.settlerAddress }, 'purser is up')
     return { port, deps: built.deps, log: built.deps.log, settlerAddress: built.settlerAddress, stop }
@@ -49,15 +52,16 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
 
 type Built = Awaited<ReturnType<typeof buildDeps>>
 
-function startWork(deps: Deps, built: Built): () => Promise<void> {
+function startWork(deps: Deps, built: Built, { depositPollMsMax }: BootOptions): () => Promise<void> {
   built.lanes.start([settlementHandler(deps)])
   const settlementLanes = createSettlementLanes(deps, built.lanes)
   built.onSettlementWanted(() => settlementLanes.nudge())
   const webhooks = new WebhookWorker(deps)
   built.onDeliveriesWaiting(() => webhooks.wake())
   const runner = startRunner(deps, jobs, recurring)
+  const deposits = startDepositWatcher(deps, depositPollMsMax === undefined ? {} : { pollMsMax: depositPollMsMax })
   return async () => {
-    await Promise.all([settlementLanes.stop(), runner.stop()])
+    await Promise.all([settlementLanes.stop(), runner.stop(), deposits.stop()])
     // Last, since those may still have written events; what it leaves is another process's.
     await webhooks.stop()
     await built.lanes.stop()

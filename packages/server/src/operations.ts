@@ -11,7 +11,7 @@ import {
   vaultStreamOperations,
   vaultTokenOperations,
 } from './features/vaults/index.ts'
-import { walletOperations } from './features/wallets/index.ts'
+import { depositOperations, walletOperations } from './features/wallets/index.ts'
 import { eventOperations, eventPayloads, listenOperations, webhookOperations } from './features/webhooks/index.ts'
 import { bankAccountOperations } from './features/withdrawals/index.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
@@ -22,6 +22,7 @@ export const operations: readonly Operation[] = [
   ...paymentOperations,
   ...facilitatorOperations,
   ...walletOperations,
+  ...depositOperations,
   ...bankAccountOperations,
   ...chainOperations,
   ...organisationOperations,

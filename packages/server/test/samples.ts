@@ -164,6 +164,9 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'withdrawals.bankAccounts.list': () => ({}),
     'withdrawals.bankAccounts.get': () => ({ params: { id: ids.bac } }),
     'withdrawals.bankAccounts.delete': () => ({ params: { id: ids.bac } }),
+    'wallets.byo.transactions': () => ({ params: { id: ids.byw } }),
+    // Refused, since these worlds have no chain; a rescan that finds something is in test/deposits.
+    'wallets.deposits.rescan': () => ({ body: { chain: 'base', txHash: `0x${'ab'.repeat(32)}` } }),
     'chains.list': () => ({}),
     'chains.tokens': () => ({ params: { chain: 'base' } }),
     'organisations.create': () => ({ body: { name: 'Another' } }),

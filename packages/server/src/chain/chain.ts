@@ -17,6 +17,7 @@ import {
 } from '@purser/protocol'
 import type { Clock } from '../platform/clock.ts'
 import type { Outbound } from '../platform/outbound.ts'
+import { createBlockReads } from './block-reads.ts'
 import { fail } from './errors.ts'
 import { createInspect } from './inspect.ts'
 import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
@@ -38,12 +39,15 @@ export function createChains(options: ChainsOptions): Chains {
   const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
   const byName = new Map<string, Chain>(
     configured.map((network) => {
-      const rpc = createRpc(options.outbound, {
-        urls: options.rpcUrls[network.name] ?? [],
-        chainId: network.chainId,
-        timeoutMs: options.rpcTimeoutMs,
-      })
-      return [network.name, createChain(network, rpc, options.clock)]
+      const urls = options.rpcUrls[network.name] ?? []
+      const rpcOf = (nodes: readonly string[]): Rpc =>
+        createRpc(options.outbound, { urls: nodes, chainId: network.chainId, timeoutMs: options.rpcTimeoutMs })
+      const rpc = rpcOf(urls)
+      const blocks = createBlockReads(
+        rpc,
+        urls.map((url) => rpcOf([url])),
+      )
+      return [network.name, { ...createChain(network, rpc, options.clock), blocks }]
     }),
   )
   return {
@@ -56,7 +60,7 @@ export function createChains(options: ChainsOptions): Chains {
   }
 }
 
-function createChain(network: Network, rpc: Rpc, clock: Clock): Chain {
+function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chain, 'blocks'> {
   const read = async (to: Address, data: Hex): Promise<Hex> =>
     readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
   const readEach = async (calls: readonly { readonly to: Address; readonly data: Hex }[]): Promise<Hex[]> => {

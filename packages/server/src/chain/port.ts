@@ -9,6 +9,7 @@ import type {
 } from '@purser/protocol'
 import type { Tx } from '../platform/db/db.ts'
 import type { Id } from '../platform/ids.ts'
+import type { BlockReads } from './block-port.ts'
 
 /** The chains of this deployment. */
 export interface Chains {
@@ -27,6 +28,8 @@ declare module '../platform/ctx.ts' {
 /** One network, read and written through its nodes. Every method throws the problem `chain-unavailable` when they fail. */
 export interface Chain {
   readonly network: Network
+  /** Whole blocks, for the watcher of deposits. */
+  readonly blocks: BlockReads
   /** What the latest block says of a signed authorization; concurrent probes share one request to the node. */
   inspectAuthorization(probe: AuthorizationProbe): Promise<AuthorizationFacts>
   /** What a token says of its signing domain; `undefined` when it says nothing usable. Only what it said is remembered. */

@@ -1,3 +1,5 @@
+export { depositOperations } from './deposits/routes.ts'
+export { type DepositWatcher, startDepositWatcher } from './deposits/watcher.ts'
 export { walletErrors } from './errors.ts'
 export {
   createWalletDirectory,

@@ -1,6 +1,8 @@
-import type { Address, Chain } from '@purser/protocol'
-import type { Tenant } from '../../../platform/ctx.ts'
-import { sql, type Tx } from '../../../platform/db/db.ts'
+import { type Address, type Chain, chains } from '@purser/protocol'
+import { z } from 'zod'
+import type { Environment, Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { id } from '../../../platform/ids.ts'
 
 /** An address to be watched for a wallet, and what the wallet was made for. */
 export interface Watch {
@@ -34,4 +36,97 @@ export async function endWatches(tx: Tx, tenant: Tenant, walletId: string, until
   await tx.run(sql`
     update watched_addresses set until = ${until}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId} and until is null`)
+}
+
+const PackedPage = z.object({
+  addresses: z.instanceof(Uint8Array).nullable(),
+  walletId: z.string().nullable(),
+  network: z.string().nullable(),
+})
+
+/** Where a page of addresses begins: after this watch, in the order of the primary key. */
+export interface WatchKey {
+  readonly walletId: string
+  readonly network: string
+}
+
+/** Addresses, 20 bytes each, one after another, and where the next page begins; of all watches, also those that ended. */
+export async function packAddresses(
+  db: Queryable,
+  environment: Environment,
+  page: { readonly after: WatchKey; readonly limit: number },
+): Promise<{ readonly packed: Uint8Array; readonly next: WatchKey | undefined }> {
+  const row = await db.one(
+    PackedPage,
+    sql`
+    with page as (
+      select wallet_id, network, case when environment = ${environment} then address else ''::bytea end as address from watched_addresses
+      where (wallet_id, network) > (${page.after.walletId}, ${page.after.network})
+      order by wallet_id, network limit ${page.limit}),
+    last as (select wallet_id, network from page order by wallet_id desc, network desc limit 1)
+    select (select string_agg(address, ''::bytea) from page) as addresses,
+      (select wallet_id from last) as wallet_id, (select network from last) as network`,
+  )
+  const { addresses, walletId, network } = row
+  return {
+    packed: addresses ?? new Uint8Array(),
+    next: walletId === null || network === null ? undefined : { walletId, network },
+  }
+}
+
+/** The oldest transaction that may still commit: what it and later ones write is to be read again. */
+export async function readHorizon(db: Queryable): Promise<bigint> {
+  const row = await db.one(
+    z.object({ horizon: z.bigint() }),
+    sql`select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon`,
+  )
+  return row.horizon
+}
+
+/**
+ * Addresses that were written by the transactions from `horizon` on, as far as they have committed, and the next horizon. Rows whose writer is
+ * not of this cluster's numbering (a restored dump) are left out: they were there at the first read.
+ */
+export async function packAddressesSince(
+  db: Queryable,
+  environment: Environment,
+  horizon: bigint,
+): Promise<{ readonly packed: Uint8Array; readonly horizon: bigint }> {
+  const row = await db.one(
+    z.object({ addresses: z.instanceof(Uint8Array).nullable(), horizon: z.bigint() }),
+    sql`
+    select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon,
+      (select string_agg(address, ''::bytea) from watched_addresses
+       where written_in >= ${horizon}::text::xid8 and written_in < pg_snapshot_xmax(pg_current_snapshot()) and environment = ${environment}) as addresses`,
+  )
+  return { packed: row.addresses ?? new Uint8Array(), horizon: row.horizon }
+}
+
+export const WatchRow = z.object({
+  walletId: z.string(),
+  network: z.string(),
+  chain: z.enum(chains),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  /** In lower case. */
+  address: z.templateLiteral(['0x', z.string()]),
+  tokens: z.array(z.string()),
+  since: z.date(),
+  until: z.date().nullable(),
+})
+export type WatchRow = z.output<typeof WatchRow>
+
+/** Every watch of the addresses, whoever's, also those that ended. */
+export function listWatchesAt(
+  db: Queryable,
+  environment: Environment,
+  addresses: readonly Address[],
+): Promise<WatchRow[]> {
+  const bytes = addresses.map((address) => Buffer.from(address.slice(2), 'hex'))
+  return db.many(
+    WatchRow,
+    sql`
+    select wallet_id, network, chain, organisation_id, environment, '0x' || encode(address, 'hex') as address, tokens, since, until
+    from watched_addresses where address = any(${bytes}::bytea[]) and environment = ${environment} order by wallet_id, network`,
+  )
 }

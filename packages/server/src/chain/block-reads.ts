@@ -1,0 +1,177 @@
+import { type Hex, isHex, topics } from '@purser/protocol'
+import type { BlockHeader, BlockRange, BlockReads, IsWanted, ScannedRange, TokenTransfer } from './block-port.ts'
+import { type BloomBits, bloomBits } from './bloom.ts'
+import {
+  type Block,
+  eachOnce,
+  lower,
+  lying,
+  presentBlock,
+  type RawTransfer,
+  readBlock,
+  readLogs,
+  readReceipt,
+  readTransfer,
+} from './read-blocks.ts'
+import type { Rpc, RpcAnswer, RpcCall } from './rpc.ts'
+
+/** Headers in one request; nodes limit the calls of a batch. */
+export const headersPerRequest = 100
+
+/** Reads blocks through a network's nodes: `rpc` fails over from one to the next, `each` asks one alone. */
+export function createBlockReads(rpc: Rpc, each: readonly Rpc[]): BlockReads {
+  const bits = new Map<string, BloomBits>()
+  const bitsOf = (value: Hex): BloomBits => {
+    const known = bits.get(value) ?? bloomBits(value)
+    bits.set(value, known)
+    return known
+  }
+  return {
+    async heads(tag) {
+      const calls = [blockCall('latest'), ...(tag === undefined ? [] : [blockCall(tag)])]
+      const [head, tagged] = await rpc.batch(calls)
+      // A node that does not know the tag still knows its head.
+      const isTagged = tagged?.ok === true && tagged.result !== null
+      return { head: presentBlock(resultOf(head)), tagged: isTagged ? presentBlock(tagged.result).number : undefined }
+    },
+    async headers(numbers) {
+      const answers = await rpc.batch(numbers.map((number) => blockCall(number)))
+      return answers.map((answer, index) => readBlock(resultOf(answer), numbers[index]))
+    },
+    transfers: (range, isWanted) => scan(rpc, range, { isWanted, bitsOf }),
+    async transferReceipt(hash) {
+      return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
+    },
+    async receiptsAtEachNode(hashes) {
+      const calls = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
+      const asked = await Promise.allSettled(
+        each.map(async (node) =>
+          (await node.batch(calls)).map((answer, index) => readReceipt(resultOf(answer), hashes[index])),
+        ),
+      )
+      const told = asked.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+      if (told.length === 0) throw lying('no node tells the receipts')
+      return told
+    },
+  }
+}
+
+interface Scanner {
+  readonly isWanted: IsWanted
+  readonly bitsOf: (value: Hex) => BloomBits
+}
+
+/** Logs and headers are asked for in one request, so that they are one node's. */
+async function scan(rpc: Rpc, range: BlockRange, { isWanted, bitsOf }: Scanner): Promise<ScannedRange> {
+  const numbers = range.headers === 'all' ? numbersOf(range) : [...new Set([range.from, range.to])]
+  const [logs, ...answers] = await rpc.batch([logsCall(range), ...numbers.map((number) => blockCall(number))])
+  const blocks = numbers.map((number, index) => presentBlock(resultOf(answers[index]), number))
+  if (range.hash !== undefined && blocks[0]?.hash !== range.hash)
+    throw lying('the node has another block at that height')
+  if (range.headers === 'all') refuseBrokenChain(blocks)
+  const raw = readLogs(resultOf(logs), range)
+  refuseImpossible(raw, blocks, bitsOf)
+  await refuseMissing({ rpc, range, bitsOf }, raw, blocks)
+  const wantedIn = new Set(raw.flatMap((log) => (isWanted(log.fromTopic, log.toTopic) ? [txOf(log)] : [])))
+  const transfers = wantedIn.size === 0 ? [] : eachOnce(raw.filter((log) => wantedIn.has(txOf(log))).map(readTransfer))
+  const headers = await headersFor(rpc, blocks, transfers)
+  return { headers, transfers }
+}
+
+function numbersOf({ from, to }: BlockRange): bigint[] {
+  return Array.from({ length: Number(to - from) + 1 }, (_, index) => from + BigInt(index))
+}
+
+function txOf(log: RawTransfer): unknown {
+  return log.entry.transactionHash
+}
+
+function refuseBrokenChain(blocks: readonly Block[]): void {
+  blocks.forEach((block, index) => {
+    const before = blocks[index - 1]
+    if (before !== undefined && block.parentHash !== before.hash)
+      throw lying('blocks are not each other’s parents: the node changed its mind meanwhile')
+  })
+}
+
+/** A block whose filter does not know the token cannot hold its log: the logs are then not those of these blocks. */
+function refuseImpossible(raw: readonly RawTransfer[], blocks: readonly Block[], bitsOf: Scanner['bitsOf']): void {
+  const byNumber = new Map(blocks.map((block) => [block.number, block]))
+  for (const log of raw) {
+    const block = byNumber.get(log.blockNumber)
+    if (block === undefined) continue
+    if (lower(log.entry.blockHash) !== block.hash) throw lying('a log is of another block than the header')
+    const token = lower(log.entry.address)
+    if (block.bloom !== undefined && !block.bloom.isEmpty && isHex(token) && !block.bloom.mayHold(bitsOf(token)))
+      throw lying('a log is of a token that the block’s filter does not hold')
+  }
+}
+
+/**
+ * Nodes are known to serve a new block before its logs. Where the filter of a block without a log says that there is one, the block is asked
+ * for by its hash, which a node that does not have it refuses; a filter may be wrong, so that nothing the second time is believed.
+ */
+async function refuseMissing(
+  { rpc, range, bitsOf }: { readonly rpc: Rpc; readonly range: BlockRange; readonly bitsOf: Scanner['bitsOf'] },
+  raw: readonly RawTransfer[],
+  blocks: readonly Block[],
+): Promise<void> {
+  const heard = new Set(raw.map((log) => log.blockNumber))
+  const doubtful = blocks.filter(
+    ({ number, bloom }) =>
+      !heard.has(number) &&
+      bloom?.speaks === true &&
+      bloom.mayHold(bitsOf(topics.transfer)) &&
+      range.tokens.some((token) => bloom.mayHold(bitsOf(token))),
+  )
+  if (doubtful.length === 0) return
+  const again = await rpc.batch(
+    doubtful.map(({ hash }) => ({ method: 'eth_getLogs', params: [{ ...filterOf(range), blockHash: hash }] })),
+  )
+  if (again.some((answer) => readLogs(resultOf(answer), range).length > 0))
+    throw lying('the node left out logs of a block')
+}
+
+/** The headers that were read, and those of the blocks where something wanted happened, each checked against its logs. */
+async function headersFor(
+  rpc: Rpc,
+  blocks: readonly Block[],
+  transfers: readonly TokenTransfer[],
+): Promise<BlockHeader[]> {
+  const known = new Map<bigint, BlockHeader>(blocks.map((block) => [block.number, block]))
+  const missing = [...new Set(transfers.map(({ blockNumber }) => blockNumber))].filter((number) => !known.has(number))
+  for (let at = 0; at < missing.length; at += headersPerRequest) {
+    const part = missing.slice(at, at + headersPerRequest)
+    const answers = await rpc.batch(part.map((number) => blockCall(number)))
+    part.forEach((number, index) => {
+      known.set(number, presentBlock(resultOf(answers[index]), number))
+    })
+  }
+  for (const { blockNumber, blockHash } of transfers)
+    if (known.get(blockNumber)?.hash !== blockHash) throw lying('a log is of another block than the header')
+  return [...known.values()].sort((left, right) => (left.number < right.number ? -1 : 1))
+}
+
+function blockCall(block: bigint | 'latest' | 'safe' | 'finalized'): RpcCall {
+  return { method: 'eth_getBlockByNumber', params: [typeof block === 'bigint' ? quantity(block) : block, false] }
+}
+
+function logsCall(range: BlockRange): RpcCall {
+  if (range.hash !== undefined)
+    return { method: 'eth_getLogs', params: [{ ...filterOf(range), blockHash: range.hash }] }
+  const bounds = { fromBlock: quantity(range.from), toBlock: quantity(range.to) }
+  return { method: 'eth_getLogs', params: [{ ...filterOf(range), ...bounds }] }
+}
+
+function filterOf({ tokens }: BlockRange) {
+  return { address: tokens, topics: [topics.transfer] }
+}
+
+function quantity(value: bigint): string {
+  return `0x${value.toString(16)}`
+}
+
+function resultOf(answer: RpcAnswer | undefined): unknown {
+  if (answer === undefined || !answer.ok) throw lying(answer?.message ?? 'no answer')
+  return answer.result
+}

@@ -1,0 +1,122 @@
+/** Words of 32 bits in an address. */
+const words = 5
+const slotsMin = 1_024
+
+/**
+ * A set of addresses of 20 bytes, held in one array: no object for each, so that a million take 42 MB and the garbage collector has nothing to
+ * look at. Open addressing with linear probing, at most two thirds full; where an address stands follows from a secret seed, so that nobody
+ * can choose addresses that all fall into one place. The zero address marks a free place and is never a member.
+ */
+export class AddressSet {
+  #places: Uint32Array
+  #mask: number
+  #size = 0
+  readonly #seed: number
+  /** The address in question, in words. */
+  readonly #asked = new Uint32Array(words)
+
+  constructor(seed: number, expected = 0) {
+    const places = 2 ** Math.ceil(Math.log2(Math.max(slotsMin, expected * 1.5 + 1)))
+    this.#places = new Uint32Array(places * words)
+    this.#mask = places - 1
+    this.#seed = seed >>> 0
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Adds the addresses that stand one after another in the bytes, 20 each. */
+  addAll(packed: Uint8Array): void {
+    const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
+    for (let at = 0; at + 20 <= packed.byteLength; at += 20) {
+      for (let word = 0; word < words; word++) this.#asked[word] = view.getUint32(at + word * 4)
+      this.#add()
+    }
+  }
+
+  /** Whether the last 20 bytes of a log's topic (`0x` and 64 hexadecimal digits of either case) are an address of the set. */
+  hasTopic(topic: string): boolean {
+    if (topic.length !== 66) return false
+    for (let word = 0; word < words; word++) {
+      const value = wordAt(topic, 26 + word * 8)
+      if (value < 0) return false
+      this.#asked[word] = value
+    }
+    return !this.#isFree(this.#placeOf(this.#asked, 0))
+  }
+
+  #add(): void {
+    const place = this.#placeOf(this.#asked, 0)
+    if (!this.#isFree(place)) return
+    this.#places.set(this.#asked, place)
+    if (this.#isFree(place)) return
+    this.#size += 1
+    if (this.#size * 3 > (this.#mask + 1) * 2) this.#grow()
+  }
+
+  #grow(): void {
+    const old = this.#places
+    this.#places = new Uint32Array(old.length * 2)
+    this.#mask = this.#mask * 2 + 1
+    for (let at = 0; at < old.length; at += words) {
+      const address = old.subarray(at, at + words)
+      if (address.some((word) => word !== 0)) this.#places.set(address, this.#placeOf(address, 0))
+    }
+  }
+
+  /** Where the address that stands in `source` from `at` on is, or would be: an index into the array. */
+  #placeOf(source: Uint32Array, at: number): number {
+    const places = this.#places
+    let slot = this.#hash(source, at) & this.#mask
+    for (;;) {
+      const place = slot * words
+      if (this.#isFree(place) || isSame(places, place, source, at)) return place
+      slot = (slot + 1) & this.#mask
+    }
+  }
+
+  /** Murmur3's rounds over the words. */
+  #hash(source: Uint32Array, at: number): number {
+    let hash = this.#seed
+    for (let word = 0; word < words; word++) {
+      let mixed = Math.imul(source[at + word] ?? 0, 0xcc9e2d51)
+      mixed = (mixed << 15) | (mixed >>> 17)
+      hash ^= Math.imul(mixed, 0x1b873593)
+      hash = (hash << 13) | (hash >>> 19)
+      hash = (Math.imul(hash, 5) + 0xe6546b64) | 0
+    }
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+    return (hash ^ (hash >>> 16)) >>> 0
+  }
+
+  #isFree(place: number): boolean {
+    const places = this.#places
+    return (
+      ((places[place] ?? 0) |
+        (places[place + 1] ?? 0) |
+        (places[place + 2] ?? 0) |
+        (places[place + 3] ?? 0) |
+        (places[place + 4] ?? 0)) ===
+      0
+    )
+  }
+}
+
+function isSame(left: Uint32Array, leftAt: number, right: Uint32Array, rightAt: number): boolean {
+  for (let word = 0; word < words; word++) if (left[leftAt + word] !== right[rightAt + word]) return false
+  return true
+}
+
+/** The 8 hexadecimal digits from there on as a number; -1 when one is none. */
+function wordAt(text: string, from: number): number {
+  let value = 0
+  for (let at = from; at < from + 8; at++) {
+    const code = text.charCodeAt(at)
+    const digit = code <= 57 ? code - 48 : (code | 32) - 87
+    if (digit < 0 || digit > 15 || (code > 57 && digit < 10)) return -1
+    value = value * 16 + digit
+  }
+  return value
+}

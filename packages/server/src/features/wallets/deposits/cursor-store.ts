@@ -1,0 +1,118 @@
+import type { NetworkName } from '@purser/protocol'
+import { z } from 'zod'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+
+/** The right to follow a network, as the row has it: another epoch is another leader. */
+export interface Lease {
+  readonly network: NetworkName
+  readonly epoch: bigint
+}
+
+/** How far a network was read; null before its head was first known. */
+export const Cursor = z.object({ scanned: z.bigint().nullable(), checked: z.bigint().nullable() })
+export type Cursor = z.output<typeof Cursor>
+
+/**
+ * Takes the lead of a network that nobody leads, or whose leader was not heard of in time; undefined while another leads. Time is the
+ * database's, so that the clocks of the processes do not matter.
+ */
+export async function takeLease(
+  db: Queryable,
+  network: NetworkName,
+  leader: { readonly name: string; readonly leaseMs: number },
+): Promise<Lease | undefined> {
+  const row = await db.maybeOne(
+    z.object({ epoch: z.bigint() }),
+    sql`
+    insert into deposit_cursors as cursor (network, leader, lease_until, epoch)
+    values (${network}, ${leader.name}, clock_timestamp() + ${leader.leaseMs} * interval '1 ms', 1)
+    on conflict (network) do update set leader = excluded.leader, lease_until = excluded.lease_until, epoch = cursor.epoch + 1
+    where cursor.lease_until is null or cursor.lease_until < clock_timestamp()
+    returning epoch`,
+  )
+  return row && { network, epoch: row.epoch }
+}
+
+/** Keeps the lead; false when another has taken it. */
+export async function renewLease(db: Queryable, { network, epoch }: Lease, leaseMs: number): Promise<boolean> {
+  const renewed = await db.run(sql`
+    update deposit_cursors set lease_until = clock_timestamp() + ${leaseMs} * interval '1 ms'
+    where network = ${network} and epoch = ${epoch}`)
+  return renewed === 1
+}
+
+/** Gives the lead back at once. */
+export async function releaseLease(db: Queryable, { network, epoch }: Lease): Promise<void> {
+  await db.run(sql`update deposit_cursors set lease_until = null where network = ${network} and epoch = ${epoch}`)
+}
+
+/**
+ * The cursor, held until the transaction ends; undefined when another process leads. Every write of a leader begins with it: one that lost the
+ * lead without knowing writes nothing.
+ */
+export function lockCursor(tx: Tx, { network, epoch }: Lease): Promise<Cursor | undefined> {
+  return tx.maybeOne(
+    Cursor,
+    sql`select scanned, checked from deposit_cursors where network = ${network} and epoch = ${epoch} for update`,
+  )
+}
+
+/** Has the leader of a network, if there is one, wait until the transaction ends, for one who writes without leading. */
+export async function lockNetwork(tx: Tx, network: NetworkName): Promise<void> {
+  await tx.run(sql`insert into deposit_cursors (network) values (${network}) on conflict do nothing`)
+  await tx.one(z.object({}), sql`select 1 as held from deposit_cursors where network = ${network} for update`)
+}
+
+export function findCursor(db: Queryable, { network, epoch }: Lease): Promise<Cursor | undefined> {
+  return db.maybeOne(
+    Cursor,
+    sql`select scanned, checked from deposit_cursors where network = ${network} and epoch = ${epoch}`,
+  )
+}
+
+export async function moveCursor(
+  tx: Tx,
+  network: NetworkName,
+  cursor: { readonly scanned: bigint; readonly checked: bigint },
+): Promise<void> {
+  await tx.run(
+    sql`update deposit_cursors set scanned = ${cursor.scanned}, checked = ${cursor.checked} where network = ${network}`,
+  )
+}
+
+export const ScannedBlock = z.object({ number: z.bigint(), hash: z.templateLiteral(['0x', z.string()]) })
+export type ScannedBlock = z.output<typeof ScannedBlock>
+
+/** The blocks that are remembered, from the newest down, below the given one. */
+export function listScannedBlocks(
+  db: Queryable,
+  network: NetworkName,
+  page: { readonly below: bigint; readonly limit: number },
+): Promise<ScannedBlock[]> {
+  return db.many(
+    ScannedBlock,
+    sql`
+    select number, hash from scanned_blocks where network = ${network} and number < ${page.below}
+    order by number desc limit ${page.limit}`,
+  )
+}
+
+/** Remembers blocks, and forgets those below the window. */
+export async function rememberBlocks(
+  tx: Tx,
+  network: NetworkName,
+  blocks: readonly ScannedBlock[],
+  windowFrom: bigint,
+): Promise<void> {
+  const numbers = blocks.map(({ number }) => number)
+  const hashes = blocks.map(({ hash }) => hash)
+  await tx.run(sql`
+    insert into scanned_blocks (network, number, hash)
+    select ${network}, number, hash from unnest(${numbers}::bigint[], ${hashes}::text[]) as given (number, hash)
+    on conflict (network, number) do update set hash = excluded.hash`)
+  await tx.run(sql`delete from scanned_blocks where network = ${network} and number < ${windowFrom}`)
+}
+
+export async function forgetBlocksAbove(tx: Tx, network: NetworkName, ancestor: bigint): Promise<void> {
+  await tx.run(sql`delete from scanned_blocks where network = ${network} and number > ${ancestor}`)
+}

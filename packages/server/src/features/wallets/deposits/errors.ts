@@ -1,0 +1,15 @@
+import { defineErrors } from '../../../platform/errors.ts'
+
+/** What looking for a deposit by hand may end in. */
+export const fail = defineErrors({
+  'transaction-not-found': {
+    status: 422,
+    title: 'Transaction Not Found',
+    detail: 'The chain has no such transaction in a block.',
+  },
+  'deposit-not-found': {
+    status: 422,
+    title: 'Deposit Not Found',
+    detail: 'The transaction moves no supported token to or from a wallet of yours.',
+  },
+})

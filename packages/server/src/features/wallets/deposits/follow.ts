@@ -1,0 +1,154 @@
+import type { Network } from '@purser/protocol'
+import type { BlockHeader, BlockReads, Heads, IsWanted } from '../../../chain/block-port.ts'
+import type { Deps } from '../../../platform/ctx.ts'
+import { confirmUpTo } from './confirm.ts'
+import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
+import { contradicts, rewind } from './fork.ts'
+import { checkLagOf, faster, firstPace, nextRange, type Pace, slower, windowOf } from './pace.ts'
+import { LeadLost, storeScan } from './store-scan.ts'
+import { findOldestPending } from './transaction-store.ts'
+import type { Watched } from './watched.ts'
+
+/** What following a network needs; the lease says that it is ours to follow. */
+export interface Following {
+  readonly deps: Deps
+  readonly network: Network
+  readonly reads: BlockReads
+  readonly watched: Watched
+  readonly lease: Lease
+  /** Aborted when following must end: the step under way is the last. */
+  readonly stopped: AbortSignal
+}
+
+interface PaceKeeper {
+  now: Pace
+}
+
+interface Place {
+  readonly scanned: bigint
+  readonly checked: bigint
+}
+
+/**
+ * Answers a function that follows the network up to its head: reads what is new, goes back where the chain did, confirms what is final. Every
+ * step commits on its own, and nothing but the pace is kept in between: it may be called again after any failure. Throws `LeadLost` when another
+ * process leads.
+ */
+export function createFollower(following: Following): () => Promise<void> {
+  const pace: PaceKeeper = { now: firstPace }
+  return async () => {
+    const { deps, network, reads, watched, lease } = following
+    const oldestPending = await findOldestPending(deps.db, network.name)
+    const finality = network.depositFinality
+    const tag = 'tag' in finality && oldestPending !== undefined ? finality.tag : undefined
+    const heads = await reads.heads(tag)
+    // After the head: an address that was committed before any of these blocks is in the set when they are read.
+    await watched.refresh()
+    const place = await settle(following, heads.head)
+    const reached = await read(following, place, heads.head, pace)
+    const final = finalBlock(network, heads)
+    if (final !== undefined) await confirmUpTo({ ...deps, reads }, lease, network, final < reached ? final : reached)
+  }
+}
+
+/** The newest block that counts: what the node calls so, but never above the depth that payments wait for. */
+export function finalBlock(network: Network, { head, tagged }: Heads): bigint | undefined {
+  const finality = network.depositFinality
+  if ('depth' in finality) return head.number - BigInt(finality.depth) + 1n
+  const deep = head.number - BigInt(network.confirmationDepth) + 1n
+  return tagged === undefined ? undefined : tagged < deep ? tagged : deep
+}
+
+/** Where reading goes on: on a network that was never read, a window before its head; after a reorganisation, where the chains part. */
+async function settle(following: Following, head: BlockHeader): Promise<Place> {
+  const { deps, network, reads, lease } = following
+  const place = await placeOf(following)
+  if (place === undefined) {
+    const before = head.number - windowOf(network)
+    const start = before < 0n ? -1n : before
+    await storeScan(deps, lease, network, { headers: [], transfers: [], cursor: { scanned: start, checked: start } })
+    return { scanned: start, checked: start }
+  }
+  if (head.number > place.scanned) return place
+  const known = await listScannedBlocks(deps.db, network.name, { below: head.number + 1n, limit: 1 })
+  // A node that is behind tells blocks that are known, or is so far behind that nothing can be said of it.
+  if (known[0]?.number !== head.number || known[0].hash === head.hash) return place
+  await rewind({ ...deps, reads }, lease, network)
+  return (await placeOf(following)) ?? place
+}
+
+async function placeOf({ deps, lease }: Following): Promise<Place | undefined> {
+  const cursor = await findCursor(deps.db, lease)
+  if (cursor === undefined) throw new LeadLost()
+  const { scanned, checked } = cursor
+  return scanned === null || checked === null ? undefined : { scanned, checked }
+}
+
+/** Reads up to the head, then what was read a while ago for the second time. Answers up to where it was read. */
+async function read(following: Following, from: Place, head: BlockHeader, pace: PaceKeeper): Promise<bigint> {
+  const { network, stopped } = following
+  let place: Place = from
+  while (!stopped.aborted) {
+    const range = rangeAfter(network, place, head, pace.now)
+    if (range === undefined) break
+    try {
+      const reached = await readRange(following, place, head, range)
+      pace.now = faster(pace.now)
+      // The chain went another way: the next look begins with its new head.
+      if (reached === 'rewound') return ((await placeOf(following)) ?? place).scanned
+      place = reached
+    } catch (error) {
+      if (!(error instanceof LeadLost)) pace.now = slower(pace.now)
+      throw error
+    }
+  }
+  return place.scanned
+}
+
+interface Range {
+  readonly from: bigint
+  readonly to: bigint
+  readonly headers: 'all' | 'ends'
+  readonly isSecond: boolean
+}
+
+function rangeAfter(network: Network, place: Place, head: BlockHeader, pace: Pace): Range | undefined {
+  const ahead = nextRange(network, { done: place.scanned, to: head.number, head: head.number }, pace)
+  if (ahead !== undefined) return { ...ahead, isSecond: false }
+  const lagging = head.number - checkLagOf(network)
+  const to = lagging < place.scanned ? lagging : place.scanned
+  const again = nextRange(network, { done: place.checked, to, head: head.number }, pace)
+  return again && { ...again, isSecond: true }
+}
+
+async function readRange(
+  following: Following,
+  place: Place,
+  head: BlockHeader,
+  range: Range,
+): Promise<Place | 'rewound'> {
+  const { deps, network, reads, watched, lease } = following
+  const tokens = network.tokens.map(({ address }) => address)
+  const hash = range.from === range.to && range.to === head.number ? head.hash : undefined
+  const isWanted: IsWanted = (from, to) => watched.hasTopic(to) || watched.hasTopic(from)
+  const found = await reads.transfers({ ...range, tokens, hash }, isWanted)
+  if (contradicts(found.headers, await knownAround(following, range))) {
+    await rewind({ ...deps, reads }, lease, network)
+    return 'rewound'
+  }
+  const cursor = range.isSecond ? { ...place, checked: range.to } : { ...place, scanned: range.to }
+  const fresh = await storeScan(deps, lease, network, { ...found, cursor })
+  if (range.isSecond && fresh > 0)
+    deps.log.warn(
+      { network: network.name, fresh },
+      'a node had left out logs of a block; the second reading found them',
+    )
+  return cursor
+}
+
+/** The remembered blocks of a range and the one before it. */
+async function knownAround({ deps, network }: Following, { from, to }: Range): Promise<ScannedBlock[]> {
+  const limit = Number(to - from) + 2
+  const known = await listScannedBlocks(deps.db, network.name, { below: to + 1n, limit })
+  return known.filter(({ number }) => number >= from - 1n)
+}

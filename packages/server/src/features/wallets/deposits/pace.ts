@@ -1,0 +1,61 @@
+import type { Network } from '@purser/protocol'
+import type { BlockRange } from '../../../chain/block-port.ts'
+
+const spanFirst = 64
+const spanMost = 5_000
+/** Blocks of a range whose headers are all read: nodes limit the calls of a batch. */
+const headersMost = 100
+
+/** How many blocks are asked for at once: fewer after a failure, slowly more again, since every node allows something else. */
+export interface Pace {
+  readonly span: number
+  /** The span that failed last: growth is quick up to it and careful from there. */
+  readonly limit: number
+}
+
+export const firstPace: Pace = { span: spanFirst, limit: spanMost }
+
+export function slower({ span }: Pace): Pace {
+  return { span: Math.max(1, span >> 1), limit: span }
+}
+
+export function faster({ span, limit }: Pace): Pace {
+  const grown = span * 2 < limit ? span * 2 : span + Math.max(1, span >> 3)
+  const next = Math.min(spanMost, grown)
+  return { span: next, limit: Math.max(limit, next) }
+}
+
+/** Blocks whose hashes are remembered: a reorganisation that reaches deeper is not followed to its root. */
+export function windowOf({ blockTimeMs }: Pick<Network, 'blockTimeMs'>): bigint {
+  const windowMs = 600_000
+  return BigInt(Math.max(256, Math.ceil(windowMs / blockTimeMs)))
+}
+
+/** How far behind the head blocks are read for the second time, when a node that serves a block before its logs has them all. */
+export function checkLagOf({ blockTimeMs }: Pick<Network, 'blockTimeMs'>): bigint {
+  const lagMs = 20_000
+  return BigInt(Math.max(5, Math.ceil(lagMs / blockTimeMs)))
+}
+
+/** How often a network's head is asked for: twice a block, but neither more than twice a second nor less than every 3 seconds. */
+export function pollMsOf({ blockTimeMs }: Pick<Network, 'blockTimeMs'>): number {
+  return Math.min(3_000, Math.max(500, blockTimeMs / 2))
+}
+
+/**
+ * The blocks to be read next, after `done` and up to `to`. Where a reorganisation may still come every header is read; what is older is read in
+ * longer ranges.
+ */
+export function nextRange(
+  network: Network,
+  place: { readonly done: bigint; readonly to: bigint; readonly head: bigint },
+  { span }: Pace,
+): Pick<BlockRange, 'from' | 'to' | 'headers'> | undefined {
+  const from = place.done + 1n
+  if (from > place.to) return undefined
+  const old = place.head - windowOf(network)
+  const isOld = from <= old
+  const end = from + BigInt(isOld ? span : Math.min(span, headersMost)) - 1n
+  const most = isOld && old < place.to ? old : place.to
+  return { from, to: end < most ? end : most, headers: isOld ? 'ends' : 'all' }
+}

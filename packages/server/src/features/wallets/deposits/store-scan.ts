@@ -1,0 +1,112 @@
+import type { Address, Network } from '@purser/protocol'
+import type { BlockHeader, TokenTransfer } from '../../../chain/block-port.ts'
+import type { Deps } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { newId } from '../../../platform/ids.ts'
+import { type Booking, bookingsOf } from './booking.ts'
+import { type Cursor, type Lease, lockCursor, moveCursor, rememberBlocks } from './cursor-store.ts'
+import { windowOf } from './pace.ts'
+import { reconcile } from './reconcile.ts'
+import {
+  insertBookings,
+  lockRowsElsewhere,
+  lockRowsOf,
+  markMoved,
+  markWithdrawn,
+  type TransactionRow,
+} from './transaction-store.ts'
+import { listWatchesAt } from './watch-store.ts'
+
+type ScanDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log'>
+
+/** Another process leads the network: nothing was written, and nothing more is to be done. */
+export class LeadLost extends Error {
+  constructor() {
+    super('another process follows this network')
+    this.name = 'LeadLost'
+  }
+}
+
+/** What was read of a range of blocks, and how far the network is then read. */
+export interface Scan {
+  readonly headers: readonly BlockHeader[]
+  readonly transfers: readonly TokenTransfer[]
+  readonly cursor: { readonly scanned: bigint; readonly checked: bigint }
+}
+
+/** The cursor, while this process leads. */
+export async function holdCursor(tx: Tx, lease: Lease): Promise<Cursor> {
+  const cursor = await lockCursor(tx, lease)
+  if (cursor === undefined) throw new LeadLost()
+  return cursor
+}
+
+/**
+ * Stores what a range of blocks holds and moves the cursor, in one transaction: after a crash the range is either there or read again, and
+ * reading it again changes nothing. Answers how many rows were new.
+ */
+export function storeScan(deps: ScanDeps, lease: Lease, network: Network, scan: Scan): Promise<number> {
+  return deps.db.tx(async (tx) => {
+    await holdCursor(tx, lease)
+    const elsewhere = await lockRowsElsewhere(tx, network.name, scan.headers)
+    await withdraw(deps, tx, elsewhere)
+    const inserted = await book(deps, tx, network, { ...scan, countsEarlier: false })
+    await rememberBlocks(tx, network.name, scan.headers, scan.cursor.scanned - windowOf(network))
+    await moveCursor(tx, network.name, scan.cursor)
+    return inserted
+  })
+}
+
+export interface Finding {
+  readonly headers: readonly Pick<BlockHeader, 'number' | 'timestampSeconds'>[]
+  readonly transfers: readonly TokenTransfer[]
+  readonly countsEarlier: boolean
+  /** Books for this organisation alone. */
+  readonly organisationId?: string
+}
+
+/** Books transfers for whoever watches their accounts. Booking the same again changes nothing. */
+export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Finding): Promise<number> {
+  if (finding.transfers.length === 0) return 0
+  const accounts = [...new Set(finding.transfers.flatMap(({ from, to }): Address[] => [from, to]))]
+  const watches = await listWatchesAt(tx, network.isTestnet ? 'test' : 'live', accounts)
+  const times = new Map(finding.headers.map(({ number, timestampSeconds }) => [number, timestampSeconds]))
+  const timeOf = (number: bigint): bigint => {
+    const time = times.get(number)
+    if (time === undefined) throw new Error(`the header of block ${number} was not read`)
+    return time
+  }
+  const bookings = bookingsOf({ ...finding, network, watches, timeOf }).filter(
+    ({ tenant }) => finding.organisationId === undefined || tenant.organisationId === finding.organisationId,
+  )
+  if (bookings.length === 0) return 0
+  return apply(deps, tx, network, bookings)
+}
+
+async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonly Booking[]): Promise<number> {
+  const rows = await lockRowsOf(tx, network.name, [...new Set(bookings.map(({ txHash }) => txHash))])
+  const { inserted, moved, displaced } = reconcile(bookings, rows)
+  await withdraw(deps, tx, displaced)
+  // Out of the way first: two rows may change places.
+  await markWithdrawn(
+    tx,
+    moved.map(({ row }) => row.id),
+    deps.clock.now(),
+  )
+  for (const { row, booking } of moved) await markMoved(tx, row.id, booking)
+  const fresh = inserted.map((booking) => ({ id: newId('wtx', deps), booking }))
+  await insertBookings(tx, network.name, fresh, deps.clock.now())
+  return inserted.length
+}
+
+/** Withdraws rows. One that was told of as confirmed is an incident: what was told is not taken back. */
+export async function withdraw(deps: ScanDeps, tx: Tx, rows: readonly TransactionRow[]): Promise<void> {
+  await markWithdrawn(
+    tx,
+    rows.map((row) => row.id),
+    deps.clock.now(),
+  )
+  for (const { id, txHash, network, eventId } of rows)
+    if (eventId !== null)
+      deps.log.error({ id, txHash, network }, 'a deposit that was told of as confirmed is no longer on its chain')
+}

@@ -1,0 +1,230 @@
+import { chains, type NetworkName } from '@purser/protocol'
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Id, id } from '../../../platform/ids.ts'
+import { type Booking, transactionKinds } from './booking.ts'
+
+const StoredHex = z.templateLiteral(['0x', z.string()])
+/** numeric(78, 0) comes as text. */
+const Raw = z.string().transform((text) => BigInt(text))
+
+export const transactionStatuses = ['pending', 'confirmed', 'withdrawn'] as const
+
+export const TransactionRow = z.object({
+  id: id('wtx'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  walletId: z.string(),
+  network: z.string(),
+  chain: z.enum(chains),
+  txHash: StoredHex,
+  logIndex: z.number(),
+  direction: z.enum(['in', 'out']),
+  kind: z.enum(transactionKinds),
+  status: z.enum(transactionStatuses),
+  token: StoredHex,
+  tokenSymbol: z.string(),
+  decimals: z.number(),
+  rawAmount: Raw,
+  from: StoredHex,
+  to: StoredHex,
+  blockNumber: z.bigint(),
+  blockHash: StoredHex,
+  amlStatus: z.enum(['pending', 'clear', 'flagged']),
+  frozenRawAmount: Raw,
+  eventId: z.string().nullable(),
+  createdAt: z.date(),
+  confirmedAt: z.date().nullable(),
+})
+export type TransactionRow = z.output<typeof TransactionRow>
+/** A row as far as it is compared with what the chain says. */
+export type KnownRow = TransactionRow
+
+const columns = sql`id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token, token_symbol,
+  decimals, raw_amount, from_address as from, to_address as to, block_number, block_hash, aml_status, frozen_raw_amount, event_id, created_at,
+  confirmed_at`
+
+/** Every row of these transactions, whoever's and also withdrawn ones, held until the transaction ends. */
+export function lockRowsOf(tx: Tx, network: NetworkName, txHashes: readonly string[]): Promise<TransactionRow[]> {
+  return tx.many(
+    TransactionRow,
+    sql`
+    select ${columns} from wallet_transactions where network = ${network} and tx_hash = any(${txHashes}) order by id for update`,
+  )
+}
+
+export async function insertBookings(
+  tx: Tx,
+  network: NetworkName,
+  bookings: readonly { readonly id: Id<'wtx'>; readonly booking: Booking }[],
+  createdAt: Date,
+): Promise<void> {
+  if (bookings.length === 0) return
+  const given = bookings.map(({ id, booking }) => ({
+    id,
+    organisation_id: booking.tenant.organisationId,
+    environment: booking.tenant.environment,
+    wallet_id: booking.walletId,
+    chain: booking.chain,
+    tx_hash: booking.txHash,
+    log_index: booking.logIndex,
+    direction: booking.direction,
+    kind: booking.kind,
+    token: booking.token.address,
+    token_symbol: booking.token.symbol,
+    decimals: booking.token.decimals,
+    raw_amount: booking.rawAmount.toString(),
+    from_address: booking.from,
+    to_address: booking.to,
+    block_number: booking.blockNumber.toString(),
+    block_hash: booking.blockHash,
+    block_time: booking.blockTime.toISOString(),
+  }))
+  await tx.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at)
+    select id, organisation_id, environment, wallet_id, ${network}, chain, tx_hash, log_index, direction, kind, 'pending',
+      token, token_symbol, decimals, raw_amount::numeric, from_address, to_address, block_number::bigint, block_hash, block_time::timestamptz, ${createdAt}
+    from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as given (id text, organisation_id text, environment text, wallet_id text, chain text,
+      tx_hash text, log_index integer, direction text, kind text, token text, token_symbol text, decimals smallint, raw_amount text,
+      from_address text, to_address text, block_number text, block_hash text, block_time text)`)
+}
+
+/** Gives a row its new place on the chain. It waits for finality again; what was told of it stays told. */
+export async function markMoved(tx: Tx, rowId: Id<'wtx'>, booking: Booking): Promise<void> {
+  await tx.run(sql`
+    update wallet_transactions set status = 'pending', withdrawn_at = null, log_index = ${booking.logIndex},
+      block_number = ${booking.blockNumber}, block_hash = ${booking.blockHash}, block_time = ${booking.blockTime}
+    where id = ${rowId}`)
+}
+
+export async function markWithdrawn(tx: Tx, rowIds: readonly Id<'wtx'>[], withdrawnAt: Date): Promise<void> {
+  if (rowIds.length > 0)
+    await tx.run(
+      sql`update wallet_transactions set status = 'withdrawn', withdrawn_at = ${withdrawnAt} where id = any(${rowIds})`,
+    )
+}
+
+/** The rows above a block of which nothing is left. */
+export function lockRowsAbove(tx: Tx, network: NetworkName, ancestor: bigint): Promise<TransactionRow[]> {
+  return tx.many(
+    TransactionRow,
+    sql`
+    select ${columns} from wallet_transactions where network = ${network} and block_number > ${ancestor} and status <> 'withdrawn'
+    order by id for update`,
+  )
+}
+
+/** The rows in a range of blocks that stand in another block than the chain has there. */
+export function lockRowsElsewhere(
+  tx: Tx,
+  network: NetworkName,
+  blocks: readonly { readonly number: bigint; readonly hash: string }[],
+): Promise<TransactionRow[]> {
+  const numbers = blocks.map(({ number }) => number)
+  const hashes = blocks.map(({ hash }) => hash)
+  return tx.many(
+    TransactionRow,
+    sql`
+    select ${columns} from wallet_transactions
+    where network = ${network} and status <> 'withdrawn' and exists (
+      select from unnest(${numbers}::bigint[], ${hashes}::text[]) as given (number, hash)
+      where number = block_number and hash <> block_hash)
+    order by id for update`,
+  )
+}
+
+/** Rows that wait for finality, in blocks up to the given one, oldest first, after the given row. */
+export function listPending(
+  db: Queryable,
+  network: NetworkName,
+  page: { readonly upTo: bigint; readonly after: Pick<TransactionRow, 'blockNumber' | 'id'>; readonly limit: number },
+): Promise<TransactionRow[]> {
+  return db.many(
+    TransactionRow,
+    sql`
+    select ${columns} from wallet_transactions
+    where network = ${network} and status = 'pending' and block_number <= ${page.upTo}
+      and (block_number, id) > (${page.after.blockNumber}, ${page.after.id})
+    order by block_number, id limit ${page.limit}`,
+  )
+}
+
+/** Those of the rows that still wait, each in the block in which it was seen; held until the transaction ends. */
+export function lockPending(tx: Tx, rows: readonly TransactionRow[]): Promise<TransactionRow[]> {
+  const ids = rows.map((row) => row.id)
+  const hashes = rows.map((row) => row.blockHash)
+  return tx.many(
+    TransactionRow,
+    sql`
+    select ${columns} from wallet_transactions
+    where status = 'pending' and (id, block_hash) in (select * from unnest(${ids}::text[], ${hashes}::text[])) order by id for update`,
+  )
+}
+
+/** Rows that reached finality; with the event that tells of it where this is the first time for a deposit. */
+export async function markConfirmed(
+  tx: Tx,
+  rows: readonly { readonly id: Id<'wtx'>; readonly eventId: Id<'evt'> | undefined }[],
+  confirmedAt: Date,
+): Promise<void> {
+  const ids = rows.map((row) => row.id)
+  const eventIds = rows.map((row) => row.eventId ?? null)
+  await tx.run(sql`
+    update wallet_transactions set status = 'confirmed', confirmed_at = coalesce(confirmed_at, ${confirmedAt}),
+      event_id = coalesce(wallet_transactions.event_id, given.event_id)
+    from unnest(${ids}::text[], ${eventIds}::text[]) as given (id, event_id) where wallet_transactions.id = given.id`)
+}
+
+export interface TransactionFilter {
+  readonly direction?: 'in' | 'out' | undefined
+  readonly network?: string | undefined
+  readonly token?: string | undefined
+}
+
+/** A wallet's transactions, newest first, one more than the limit. */
+export function listTransactions(
+  db: Queryable,
+  tenant: Tenant,
+  asked: { readonly walletId: string; readonly filter: TransactionFilter },
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<TransactionRow[]> {
+  const { direction, network, token } = asked.filter
+  return db.many(
+    TransactionRow,
+    sql`
+    select ${columns} from wallet_transactions
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${asked.walletId}
+      and (${direction ?? null}::text is null or direction = ${direction ?? null})
+      and (${network ?? null}::text is null or network = ${network ?? null})
+      and (${token ?? null}::text is null or token_symbol = ${token ?? null})
+      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+    order by id desc limit ${page.limit + 1}`,
+  )
+}
+
+/** The tenant's rows of one transaction that stand. */
+export function listTransactionsOf(
+  db: Queryable,
+  tenant: Tenant,
+  network: NetworkName,
+  txHash: string,
+): Promise<TransactionRow[]> {
+  return db.many(
+    TransactionRow,
+    sql`
+    select ${columns} from wallet_transactions
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network}
+      and tx_hash = ${txHash} and status <> 'withdrawn' order by log_index, direction, id`,
+  )
+}
+
+/** The block of the oldest row that waits for finality on a network. */
+export async function findOldestPending(db: Queryable, network: NetworkName): Promise<bigint | undefined> {
+  const row = await db.one(
+    z.object({ oldest: z.bigint().nullable() }),
+    sql`select min(block_number) as oldest from wallet_transactions where network = ${network} and status = 'pending'`,
+  )
+  return row.oldest ?? undefined
+}

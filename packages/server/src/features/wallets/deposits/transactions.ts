@@ -1,0 +1,45 @@
+import { formatAmount } from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Page } from '../../../platform/operation.ts'
+import { openCursor, pageOf } from '../../../platform/wire.ts'
+import { networkFor } from '../../chains/index.ts'
+import type { TransactionQuery, WalletTransaction } from './schema.ts'
+import { listTransactions, type TransactionRow } from './transaction-store.ts'
+
+/** What moved at a wallet, newest first. Whether the wallet is the caller's is for the caller to have asked. */
+export async function pageOfTransactions(
+  ctx: Ctx,
+  walletId: string,
+  query: TransactionQuery,
+): Promise<Page<WalletTransaction>> {
+  const { direction, token, chain, limit } = query
+  const network = chain && networkFor(chain, ctx.tenant.environment).name
+  const asked = { walletId, filter: { direction, token, network } }
+  const rows = await listTransactions(ctx.db, ctx.tenant, asked, { limit, after: openCursor(query.cursor) })
+  const page = pageOf(rows, limit, (row) => row.id)
+  return { items: page.items.map(shownTransaction), next: page.next }
+}
+
+export function shownTransaction(row: TransactionRow): WalletTransaction {
+  const { id, walletId, direction, kind, status, chain, tokenSymbol, from, to, txHash, logIndex } = row
+  return {
+    id,
+    walletId,
+    direction,
+    kind,
+    status,
+    chain,
+    tokenSymbol,
+    amount: formatAmount(row.rawAmount, row.decimals),
+    rawAmount: row.rawAmount.toString(),
+    from,
+    to,
+    txHash,
+    logIndex,
+    blockNumber: Number(row.blockNumber),
+    amlStatus: direction === 'in' ? row.amlStatus : null,
+    frozenAmount: formatAmount(row.frozenRawAmount, row.decimals),
+    createdAt: row.createdAt,
+    confirmedAt: row.confirmedAt,
+  }
+}

@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto'
+import { type Address, checksumAddress, type Network, networkByName, tokenBySymbol } from '@purser/protocol'
+import { z } from 'zod'
+import type { BlockReads } from '../../src/chain/block-port.ts'
+import { createBlockReads } from '../../src/chain/block-reads.ts'
+import type { Rpc } from '../../src/chain/rpc.ts'
+import { type Lease, releaseLease, takeLease } from '../../src/features/wallets/deposits/cursor-store.ts'
+import { createFollower } from '../../src/features/wallets/deposits/follow.ts'
+import { unwatchAddress, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
+import { createWatched } from '../../src/features/wallets/deposits/watched.ts'
+import type { Deps, Tenant } from '../../src/platform/ctx.ts'
+import { type Db, sql } from '../../src/platform/db/db.ts'
+import { newId } from '../../src/platform/ids.ts'
+import { freshDatabase, type TestDatabase } from '../database.ts'
+import { toyDeps } from '../toy-deps.ts'
+import type { FakeTransfer } from './fake-chain.ts'
+
+export const baseSepolia = networkNamed('base-sepolia')
+
+export function networkNamed(name: string): Network {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error(`no network is called ${name}`)
+  return network
+}
+
+export function anAddress(): Address {
+  return checksumAddress(`0x${randomBytes(20).toString('hex')}`)
+}
+
+/** A network of ours whose deposits count at another depth. */
+export function withDepth(network: Network, depth: number): Network {
+  return { ...network, depositFinality: { depth } }
+}
+
+export const Shown = z.object({
+  id: z.string(),
+  walletId: z.string(),
+  direction: z.string(),
+  kind: z.string(),
+  status: z.string(),
+  rawAmount: z.string(),
+  txHash: z.string(),
+  logIndex: z.number(),
+  blockNumber: z.bigint(),
+  from: z.string(),
+  chain: z.string(),
+})
+export type Shown = z.output<typeof Shown>
+
+const DepositEvent = z.object({ walletId: z.string(), rawAmount: z.string(), txHash: z.string(), logIndex: z.number() })
+
+/** A database and a tenant, and the watcher's parts without their clockwork: a test says when a step happens. */
+export async function aFollowStage(network: Network = withDepth(baseSepolia, 3)) {
+  const database = await freshDatabase()
+  const deps = toyDeps(database.db)
+  const tenant = await aTenant(deps, database, network.isTestnet ? 'test' : 'live')
+  const chain = network.name === 'base-sepolia' ? ('base-sepolia' as const) : ('base' as const)
+  return {
+    database,
+    deps,
+    tenant,
+    network,
+    usdc: tokenBySymbol(network, 'USDC')?.address ?? network.tokens[0]?.address ?? anAddress(),
+    /** A wallet of the tenant that is watched from now on. */
+    async wallet(
+      options: {
+        readonly prefix?: 'byw' | 'mwt' | 'cad'
+        readonly address?: Address
+        readonly tokens?: readonly string[]
+        readonly network?: string
+        readonly tenant?: Tenant
+      } = {},
+    ) {
+      const { prefix = 'byw', address = anAddress(), tokens = network.tokens.map(({ symbol }) => symbol) } = options
+      const walletId = newId(prefix, deps)
+      const ctx = { ...deps, tenant: options.tenant ?? tenant }
+      const watch = { walletId, address, chain, network: options.network ?? network.name, supportedTokens: tokens }
+      await deps.db.tx((tx) => watchAddress(ctx, tx, watch))
+      return { id: walletId, address, unwatch: () => deps.db.tx((tx) => unwatchAddress(ctx, tx, walletId)) }
+    },
+    anotherTenant: () => aTenant(deps, database, tenant.environment),
+    rows: () =>
+      database.db.many(
+        Shown,
+        sql`select id, wallet_id, direction, kind, status, raw_amount, tx_hash, log_index, block_number, from_address as from, chain
+          from wallet_transactions order by id`,
+      ),
+    async deposits() {
+      const rows = await database.db.many(
+        z.object({ payload: DepositEvent }),
+        sql`select payload from events where type = 'deposit.success' order by id`,
+      )
+      return rows.map(({ payload }) => payload)
+    },
+    /** A process's watcher of these nodes, which leads: calling it is one look. */
+    async follower(
+      nodes: readonly Rpc[],
+      own: { readonly db?: Db; readonly wrap?: (reads: BlockReads) => BlockReads } = {},
+    ) {
+      const lease = await lead(database.db, network)
+      const [first] = nodes
+      if (first === undefined) throw new Error('no node')
+      const reads = createBlockReads(first, nodes)
+      const ownDeps = { ...deps, db: own.db ?? deps.db }
+      return createFollower({
+        deps: ownDeps,
+        network,
+        reads: own.wrap?.(reads) ?? reads,
+        watched: createWatched(ownDeps, tenant.environment),
+        lease,
+        stopped: new AbortController().signal,
+      })
+    },
+    stop: () => database.drop(),
+  }
+}
+
+export type FollowStage = Awaited<ReturnType<typeof aFollowStage>>
+
+/** Takes the lead, whoever has it. */
+async function lead(db: Db, network: Network): Promise<Lease> {
+  await db.run(sql`update deposit_cursors set lease_until = null where network = ${network.name}`)
+  const lease = await takeLease(db, network.name, { name: 'test', leaseMs: 60_000 })
+  if (lease === undefined) throw new Error('the lead was not given')
+  return lease
+}
+
+async function aTenant(deps: Deps, database: TestDatabase, environment: 'test' | 'live'): Promise<Tenant> {
+  const organisationId = newId('org', deps)
+  await database.db.run(sql`
+    insert into organisations (id, name, type, plan, created_at) values (${organisationId}, 'Acme', 'team', 'enterprise', ${deps.clock.now()})`)
+  return { organisationId, environment }
+}
+
+/** A transfer of that many of the token's smallest unit. */
+export function transfer(token: Address, to: Address, rawAmount = 1_000_000n, from = anAddress()): FakeTransfer {
+  return { token, from, to, rawAmount }
+}
+
+export { releaseLease, takeLease }
