@@ -66,12 +66,18 @@ test.each(each)('%s without a good key is 401 in the document’s words', async 
   }
 })
 
+/** These worlds have no chain: what asks one is refused for that, after everything else was looked at. */
+const asksAChain = ['wallets.deposits.rescan']
+const isWithoutChain = (id: string, { status, text }: { readonly status: number; readonly text: string }): boolean =>
+  asksAChain.includes(id) && status === 503 && text.includes('/problems/chain-not-configured')
+
 test.each(each.filter(([, { method }]) => method !== 'DELETE'))(
   '%s answers a good request as openapi.json says',
-  async (_, operation) => {
+  async (id, operation) => {
     const answer = await sendSample(operation, org.testKey)
     expect(whyNotDeclared(operation, answer)).toBeUndefined()
-    expect(answer.status, answer.text).toBeLessThan(300)
+    if (asksAChain.includes(id)) expect(isWithoutChain(id, answer), answer.text).toBe(true)
+    else expect(answer.status, answer.text).toBeLessThan(300)
   },
 )
 
@@ -246,7 +252,8 @@ test('300 random bodies per operation find no 500 and no answer that openapi.jso
         bodies.slice(from, from + atOnce).map(async (value) => {
           const body = JSON.stringify(value)
           const answer = await sendSample(operation, org.testKey, { body })
-          const fault = answer.status >= 500 ? `${answer.status} ${answer.text}` : whyNotDeclared(operation, answer)
+          const isFault = answer.status >= 500 && !isWithoutChain(id, answer)
+          const fault = isFault ? `${answer.status} ${answer.text}` : whyNotDeclared(operation, answer)
           if (fault !== undefined) faults.set(id, `${body}: ${fault}`)
         }),
       )
