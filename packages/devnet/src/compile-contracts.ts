@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import solc from 'solc'
 
 const contracts = [
+  { source: 'TestSanctionsList.sol', name: 'TestSanctionsList' },
   { source: 'TestPermit2Proxy.sol', name: 'TestExactPermit2Proxy' },
   { source: 'TestPermit2Proxy.sol', name: 'TestUptoPermit2Proxy' },
   { source: 'TestUsdc.sol', name: 'TestUsdc' },

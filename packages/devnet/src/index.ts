@@ -10,4 +10,5 @@ export {
   uptoPermit2ProxyAddress,
   walletFactoryAddress,
 } from './predeploys.ts'
+export { addSanctioned, installSanctionsOracle, removeSanctioned } from './sanctions.ts'
 export { deploySmartWallet, smartWalletAddress, smartWalletDeployment } from './smart-wallet.ts'

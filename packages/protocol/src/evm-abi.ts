@@ -31,6 +31,7 @@ const selector = {
   transferBytes: selectorOf('transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)'),
   authorizationState: selectorOf('authorizationState(address,bytes32)'),
   balanceOf: selectorOf('balanceOf(address)'),
+  isSanctioned: selectorOf('isSanctioned(address)'),
   aggregate3: selectorOf('aggregate3((address,bool,bytes)[])'),
   isValidSignature: selectorOf('isValidSignature(bytes32,bytes)'),
   error: selectorOf('Error(string)'),
@@ -82,6 +83,11 @@ export function encodeAuthorizationState(authorizer: Address, nonce: Hex): Hex {
 /** Call data that asks for an account's balance (ERC-20). */
 export function encodeBalanceOf(account: Address): Hex {
   return `${selector.balanceOf}${addressWord(account)}`
+}
+
+/** Call data that asks Chainalysis' sanctions oracle about an address; the answer is a `bool`. */
+export function encodeIsSanctioned(account: Address): Hex {
+  return `${selector.isSanctioned}${addressWord(account)}`
 }
 
 /** Call data that asks a contract account whether a signature is its own (EIP-1271); yes is `0x1626ba7e`. */

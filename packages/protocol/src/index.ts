@@ -62,6 +62,7 @@ export {
   encodeAggregate3,
   encodeAuthorizationState,
   encodeBalanceOf,
+  encodeIsSanctioned,
   encodeIsValidSignature,
   encodeTransferWithAuthorization,
   multicall3Address,

@@ -45,6 +45,8 @@ export interface Config {
   readonly webhooksAllowPrivate: boolean
   /** The partners that this deployment has an account with. */
   readonly partners?: PartnerSettings
+  /** Where the sanctions list is fetched from daily; left out where the operator brings it by hand. */
+  readonly sanctionsListUrl?: string | undefined
   /** Where the bytes of files are: a directory that every process of the deployment shares, or an S3-compatible storage. */
   readonly files: { readonly directory: string } | { readonly s3: S3Settings }
   /** How long vaults of a plan live by default and at most, where that is not what the plan says; -1 for without end. */
@@ -120,6 +122,7 @@ export function readConfig(
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
     webhooksAllowPrivate: read.oneOf('WEBHOOKS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
     partners: readPartners(env, faults),
+    sanctionsListUrl: read.optional('SANCTIONS_LIST_URL', 'the http(s) address of a sanctions list', isWebUrl),
     files: readFiles(env, read),
     vaultTtls: readVaultTtls(env, faults),
   }
@@ -148,6 +151,12 @@ function createReader(env: Env, faults: ConfigFault[]) {
       if (value === undefined || value === '') faults.push({ name, fault: 'is missing', how: `set it to ${how}` })
       else if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}` })
       return value ?? ''
+    },
+    optional(name: string, how: string, fits: (value: string) => boolean): string | undefined {
+      const value = env[name]
+      if (value === undefined || value === '') return undefined
+      if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}, or leave it out` })
+      return value
     },
     oneOf(name: string, known: readonly string[], fallback: string): string {
       const value = env[name]

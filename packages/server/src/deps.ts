@@ -17,6 +17,8 @@ import { byoWalletRecount, createWalletDirectory } from './features/wallets/inde
 import { Listeners, webhookRecount } from './features/webhooks/index.ts'
 import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
 import { openPartners } from './partners/index.ts'
+import { openScreening } from './partners/screening/index.ts'
+import type { ListState, Screening } from './partners/screening/port.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
 import { openDb } from './platform/db/db.ts'
@@ -33,6 +35,7 @@ export interface Overrides {
   readonly clock?: Clock
   readonly random?: Random
   readonly log?: Log
+  readonly screening?: Screening
 }
 
 /** Builds the real ports and wires them; the only file that names them all. */
@@ -66,6 +69,9 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       rpcTimeoutMs: config.rpcTimeoutMs,
     })
     const partners = openPartners({ outbound, log, clock, chains }, config.partners ?? {})
+    const screening =
+      overrides.screening ??
+      (await openScreening({ db, clock, log, metrics }, { chains, outbound, listUrl: config.sanctionsListUrl }))
     const keys = createKeyDirectory({ db, clock })
     const files = await openFiles(config.files, { clock, random })
     let settlementWanted = (): void => undefined
@@ -84,6 +90,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       upgradeUrl: `${config.dashboardUrl}/settings/billing`,
       environments: config.environments,
       chains,
+      screening,
       tempoTransactions: createTempoTransactions(signatures),
     }
     const vaultStreams = new VaultStreams({ db, clock, log, metrics, revokedKeys: keys.revokedKeys })
@@ -98,6 +105,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const deps: Deps = {
       ...floor,
       ...partners,
+      readinessDetails: async () => ({ screening: shownList(await screening.list()) }),
       recounts: [paymentRecount, byoWalletRecount, webhookRecount, ...vaultRecounts],
       receivingWallets: createWalletDirectory({ db }),
       paymentLogExists,
@@ -161,6 +169,10 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     await db.close().catch(() => undefined)
     throw error
   }
+}
+
+function shownList({ isStale, listDate, asOf, version }: ListState) {
+  return { list: isStale ? 'stale' : 'fresh', listDate, asOf: asOf.toISOString(), listVersion: Number(version) }
 }
 
 /** Where files go, as the operator chose, and how to let go of it. */

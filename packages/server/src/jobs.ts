@@ -1,13 +1,14 @@
 import { followTransactions, paymentRecurring } from './features/payments/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
+import { screeningJobs, screeningRecurring } from './features/wallets/index.ts'
 import { sweepEvents } from './features/webhooks/index.ts'
 import { sweepPayoutHints } from './features/withdrawals/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
 import type { Job, Recurring } from './platform/job.ts'
 
 /** Every queued background job. */
-export const jobs: readonly Job[] = []
+export const jobs: readonly Job[] = [...screeningJobs]
 
 /** Forgets answers kept for Idempotency-Keys after a day. Deleting what is deleted changes nothing. */
 const sweepIdempotency: Recurring = {
@@ -29,4 +30,5 @@ export const recurring: readonly Recurring[] = [
   sweepVaultTokens,
   sweepEvents,
   sweepPayoutHints,
+  ...screeningRecurring,
 ]

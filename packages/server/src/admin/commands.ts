@@ -15,6 +15,7 @@ import { PlanName, planNames } from '../features/plans/index.ts'
 import { id, newId } from '../platform/ids.ts'
 import { text } from '../platform/wire.ts'
 import { type Command, command } from './command.ts'
+import { refreshSanctions } from './refresh-sanctions.ts'
 
 const Name = text(200, 1)
 
@@ -133,4 +134,11 @@ function keyLine(key: NewApiKey): string {
   return `${`${key.environment} key`.padEnd(12)}  ${key.key}  (${key.id})`
 }
 
-export const commands: readonly Command[] = [createOrganisation, createKey, changePlan, verifyAuditLogs, rotateMpp]
+export const commands: readonly Command[] = [
+  createOrganisation,
+  createKey,
+  changePlan,
+  verifyAuditLogs,
+  rotateMpp,
+  refreshSanctions,
+]

@@ -8,6 +8,7 @@ import {
   decodeUint256,
   encodeAuthorizationState,
   encodeBalanceOf,
+  encodeIsSanctioned,
   type Hex,
   keccak256,
   type Network,
@@ -78,6 +79,18 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chain, 'blo
         questions.map(({ token, account }) => ({ to: token, data: encodeBalanceOf(account) })),
       )
       return answers.map((answer) => decoded(decodeUint256, answer))
+    },
+    async sanctions(oracle, accounts) {
+      const [head, ...answers] = await rpc.batch([
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        ...accounts.map((account) => ({
+          method: 'eth_call',
+          params: [{ to: oracle, data: encodeIsSanctioned(account) }, 'latest'],
+        })),
+      ])
+      const { timestampSeconds } = readHead(head?.ok === true ? head.result : undefined)
+      const sanctioned = answers.map((answer) => decoded(decodeBool, readHex(resultOf(answer), 'call result')))
+      return { timestampSeconds, sanctioned }
     },
     async tokenDomain(token) {
       const known = domains.get(token.toLowerCase()) ?? readDomain(await rpc.batch(domainReads(token)))

@@ -61,6 +61,8 @@ export interface Chain {
   ): Promise<Permit2Use>
   /** Balances in each token's smallest unit, in the order of the questions, all of one block. */
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
+  /** What a sanctions oracle at that address says of each account, all of one block, and when that block was made. */
+  sanctions(oracle: Address, accounts: readonly Address[]): Promise<Sanctions>
   head(): Promise<Head>
   /** What the node thinks that a block builder wants beside the base fee, in wei; `undefined` when it will not say. */
   suggestedTip(): Promise<bigint | undefined>
@@ -122,6 +124,12 @@ export type Permit2Use =
   | { readonly outcome: 'used'; readonly transactionHash: Hex }
   | { readonly outcome: 'elsewhere' }
   | { readonly outcome: 'open' }
+
+export interface Sanctions {
+  readonly timestampSeconds: bigint
+  /** In the order of the accounts. */
+  readonly sanctioned: readonly boolean[]
+}
 
 export interface TokenDomain {
   readonly name: string

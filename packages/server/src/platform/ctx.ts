@@ -47,6 +47,8 @@ export interface Deps extends Ports {
   readonly upgradeUrl: string
   /** The environments that this deployment serves. */
   readonly environments: readonly Environment[]
+  /** What `/readyz` tells beside the database. Never where anything is: it is public. */
+  readonly readinessDetails?: () => Promise<Readonly<Record<string, unknown>>>
   /** Told after each commit that wrote events, in the process that wrote them; the outbox is the truth. Must not throw. */
   readonly eventsCommitted?: () => void
 }

@@ -30,6 +30,7 @@ export const idPrefixes = [
   'aud',
   'ctx',
   'job',
+  'scr',
 ] as const
 
 export type IdPrefix = (typeof idPrefixes)[number]

@@ -1,4 +1,5 @@
 import { Pool } from 'undici'
+import { instantOf } from './clock.ts'
 
 /** Why a call to the outside gave no answer. Its message names no address: those may hold keys. */
 export class OutboundError extends Error {
@@ -31,11 +32,30 @@ export interface OutboundAnswer {
   readonly json: unknown
 }
 
+export interface DownloadLimits {
+  /** Of the whole. */
+  readonly timeoutMs: number
+  /** Between two pieces. */
+  readonly idleMs: number
+  readonly bytesMax: number
+}
+
+export interface Download {
+  /** When the document last changed, as far as its server says so. */
+  readonly lastModified: Date | undefined
+  readonly body: AsyncIterable<Uint8Array>
+}
+
 /** The one door to the network for what the operator configured (nodes, partners). Connections are kept and shared per origin. */
 export interface Outbound {
   postJson(url: string, body: string, limits: PostLimits): Promise<unknown>
   /** For partners, who say things by their status. Throws an `OutboundError` for everything but an answer that was read whole. */
   exchange(request: OutboundRequest, limits: PostLimits): Promise<OutboundAnswer>
+  /**
+   * Reads a large document as it comes. Redirects are followed, a few of them and never from HTTPS to plain HTTP. Reading on ends in an
+   * `OutboundError` when the other side sends too much, too slowly or not all of it.
+   */
+  download(url: string, limits: DownloadLimits): Promise<Download>
   close(): Promise<void>
 }
 
@@ -68,6 +88,7 @@ export function createOutbound(): Outbound {
       const { status, text } = await send(poolOf(origin), { ...request, path: `${pathname}${search}` }, limits)
       return { status, json: status >= 200 && status < 300 && text !== '' ? parse(text) : parseIfJson(text) }
     },
+    download: (url, limits) => download(poolOf, url, limits),
     async close() {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
     },
@@ -108,9 +129,70 @@ async function send(
     })
     return { status: answer.statusCode, text: await readBounded(answer.body, limits.bytesMax) }
   } catch (error) {
-    if (error instanceof OutboundError) throw error
-    throw new OutboundError(signal.aborted ? 'timeout' : 'unreachable', error)
+    throw asOutboundError(error, signal)
   }
+}
+
+const redirectsMax = 5
+
+async function download(poolOf: (origin: string) => Pool, url: string, limits: DownloadLimits): Promise<Download> {
+  const signal = AbortSignal.timeout(limits.timeoutMs)
+  let at = new URL(url)
+  try {
+    for (let redirects = 0; redirects <= redirectsMax; redirects++) {
+      const { statusCode, headers, body } = await poolOf(at.origin).request({
+        path: `${at.pathname}${at.search}`,
+        method: 'GET',
+        headers: { 'accept-encoding': 'identity' },
+        signal,
+        headersTimeout: limits.idleMs,
+        bodyTimeout: limits.idleMs,
+      })
+      if (statusCode === 200) {
+        const changed = Date.parse(String(headers['last-modified'] ?? ''))
+        const lastModified = Number.isNaN(changed) ? undefined : instantOf(changed)
+        return { lastModified, body: bounded(body, limits.bytesMax, signal) }
+      }
+      await body.dump({ limit: 65_536 })
+      at = redirectOf(at, statusCode, headers.location)
+    }
+    throw new OutboundError('status')
+  } catch (error) {
+    throw asOutboundError(error, signal)
+  }
+}
+
+function redirectOf(from: URL, status: number, location: unknown): URL {
+  if (![301, 302, 303, 307, 308].includes(status) || typeof location !== 'string' || !URL.canParse(location, from.href))
+    throw new OutboundError('status', { status })
+  const to = new URL(location, from.href)
+  if (to.protocol !== 'https:' && !(to.protocol === 'http:' && from.protocol === 'http:'))
+    throw new OutboundError('status', { status })
+  return to
+}
+
+async function* bounded(
+  body: AsyncIterable<Uint8Array> & { destroy(): unknown },
+  bytesMax: number,
+  signal: AbortSignal,
+): AsyncIterable<Uint8Array> {
+  let bytes = 0
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.length
+      if (bytes > bytesMax) throw new OutboundError('too-large')
+      yield chunk
+    }
+  } catch (error) {
+    throw asOutboundError(error, signal)
+  } finally {
+    body.destroy()
+  }
+}
+
+function asOutboundError(error: unknown, signal: AbortSignal): OutboundError {
+  if (error instanceof OutboundError) return error
+  return new OutboundError(signal.aborted ? 'timeout' : 'unreachable', error)
 }
 
 async function readBounded(

@@ -4,11 +4,13 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { type ByoWalletId, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
+import { enqueue } from '../../platform/work/queue.ts'
 import { networkFor } from '../chains/index.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
 import { unwatchAddress, watchAddress } from './deposits/watch.ts'
 import { fail } from './errors.ts'
 import type { ByoWallet, NewByoWallet } from './schema.ts'
+import { screenNewWallet } from './screening/jobs.ts'
 import { type ByoWalletRow, findByoWallet, insertByoWallet, listByoWallets, markDeleted } from './store.ts'
 
 /**
@@ -18,7 +20,8 @@ import { type ByoWalletRow, findByoWallet, insertByoWallet, listByoWallets, mark
  */
 export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoWallet> {
   return ctx.db.tx(async (tx) => {
-    const network = networkFor(request.chain, ctx.tenant.environment)
+    const { organisationId, environment } = ctx.tenant
+    const network = networkFor(request.chain, environment)
     refuseUnknownTokens(network, request.supportedTokens)
     const wallet: ByoWalletRow = {
       id: newId('byw', ctx),
@@ -37,6 +40,7 @@ export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoW
     await watchAddress(ctx, tx, { ...wallet, walletId: wallet.id })
     const details = { address: wallet.address, chain: wallet.chain, network: wallet.network }
     await ctx.audit(tx, { action: 'wallets.byo.create', target: wallet.id, details })
+    await enqueue(ctx, tx, screenNewWallet, { organisationId, environment, walletId: wallet.id })
     return shown(wallet)
   })
 }

@@ -10,3 +10,4 @@ export {
 } from './receiving.ts'
 export { byoWalletRecount } from './recount.ts'
 export { walletOperations } from './routes.ts'
+export { screeningJobs, screeningRecurring } from './screening/jobs.ts'

@@ -30,9 +30,9 @@ export async function insertByoWallet(
 ): Promise<boolean> {
   const { id, address, chain, network, name, supportedTokens, metadata, amlStatus, createdAt } = wallet
   const inserted = await tx.run(sql`
-    insert into byo_wallets (id, organisation_id, environment, address, chain, network, name, supported_tokens, metadata, aml_status, created_at)
+    insert into byo_wallets (id, organisation_id, environment, address, chain, network, name, supported_tokens, metadata, aml_status, aml_due_at, created_at)
     values (${id}, ${tenant.organisationId}, ${tenant.environment}, ${address}, ${chain}, ${network}, ${name}, ${supportedTokens},
-      ${JSON.stringify(metadata)}, ${amlStatus}, ${createdAt})
+      ${JSON.stringify(metadata)}, ${amlStatus}, ${createdAt}, ${createdAt})
     on conflict (organisation_id, environment, network, address) where deleted_at is null do nothing`)
   return inserted === 1
 }

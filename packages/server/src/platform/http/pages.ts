@@ -58,7 +58,10 @@ function json(value: unknown, status = 200): RawAnswer {
 
 async function readiness(deps: Deps): Promise<RawAnswer> {
   try {
-    if (await isMigrated(deps.db)) return json({ status: 'ready', database: 'ok', migrations: 'ok' })
+    if (await isMigrated(deps.db)) {
+      const details = await deps.readinessDetails?.()
+      return json({ status: 'ready', database: 'ok', migrations: 'ok', ...details })
+    }
     return json({ status: 'not-ready', database: 'ok', migrations: 'behind' }, 503)
   } catch (error) {
     deps.log.warn({ err: error }, 'not ready: the database does not answer')

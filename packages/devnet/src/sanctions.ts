@@ -1,0 +1,34 @@
+import type { Address } from '@purser/protocol'
+import { encodeFunctionData, parseAbi } from 'viem'
+import sanctionsList from './artifacts/TestSanctionsList.json' with { type: 'json' }
+import { type ReachableChain, sendFromDevAccount } from './faucet.ts'
+import { rpc } from './rpc.ts'
+
+const abi = parseAbi(['function addToSanctionsList(address[])', 'function removeFromSanctionsList(address[])'])
+
+/** Puts a contract that answers as Chainalysis' sanctions oracle does at an address of a local chain; it knows nobody yet. */
+export async function installSanctionsOracle(chain: ReachableChain, oracle: Address): Promise<void> {
+  await rpc(chain.rpcUrl, 'anvil_setCode', [oracle, sanctionsList.deployedBytecode])
+}
+
+/** Adds accounts to what the oracle calls sanctioned; returns when that is in a block. */
+export async function addSanctioned(
+  chain: ReachableChain,
+  oracle: Address,
+  accounts: readonly Address[],
+): Promise<void> {
+  await sendFromDevAccount(
+    chain,
+    oracle,
+    encodeFunctionData({ abi, functionName: 'addToSanctionsList', args: [accounts] }),
+  )
+}
+
+export async function removeSanctioned(
+  chain: ReachableChain,
+  oracle: Address,
+  accounts: readonly Address[],
+): Promise<void> {
+  const data = encodeFunctionData({ abi, functionName: 'removeFromSanctionsList', args: [accounts] })
+  await sendFromDevAccount(chain, oracle, data)
+}

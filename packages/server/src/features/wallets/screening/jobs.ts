@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { id } from '../../../platform/ids.ts'
+import { type Job, job, type Recurring } from '../../../platform/job.ts'
+import { followList } from './follow.ts'
+import { screenWallets } from './screen.ts'
+import { findWalletToScreen, listDueWallets } from './store.ts'
+
+/** Screens a wallet as soon as it is registered. Running it again screens again; the daily work has it too, should this one die. */
+export const screenNewWallet: Job = job({
+  name: 'wallets.screen-new',
+  payload: z.strictObject({ organisationId: id('org'), environment: z.enum(['test', 'live']), walletId: id('byw') }),
+  retry: { attemptsMax: 5, delayMsFirst: 1_000, delayMsMax: 60_000 },
+  async run(ctx, { walletId, ...tenant }) {
+    const wallet = await findWalletToScreen(ctx.db, tenant, walletId)
+    if (wallet !== undefined) await screenWallets(ctx, [wallet])
+  },
+})
+
+/** Most wallets of one run; the next run goes on. */
+const batchesMax = 50
+
+/**
+ * Screens the wallets whose time has come. When each is due is in its row, so another process goes on where one died, and a wallet that is
+ * screened twice is only asked about twice.
+ */
+const screenDueWallets: Recurring = {
+  name: 'wallets.screen-due',
+  everyMs: 5_000,
+  async run(ctx) {
+    await followList(ctx)
+    for (let batch = 0; batch < batchesMax; batch++) {
+      const due = await listDueWallets(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)
+      await screenWallets(ctx, due)
+      if (due.length < ctx.screening.addressesMax) return
+    }
+  },
+}
+
+/** Refreshes the sanctions list, once a day of all processes. The time of the last try is in the database. */
+const refreshSanctions: Recurring = {
+  name: 'wallets.refresh-sanctions',
+  everyMs: 300_000,
+  run: (ctx) => ctx.screening.refreshIfDue(),
+}
+
+export const screeningJobs: readonly Job[] = [screenNewWallet]
+export const screeningRecurring: readonly Recurring[] = [refreshSanctions, screenDueWallets]

@@ -1,0 +1,58 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { dueAfter, nextStatus } from './next.ts'
+
+const result = fc.constantFrom('pending', 'clear', 'flagged')
+const ticket = fc.bigInt({ min: 0n, max: 100n })
+const known = fc.record({ amlStatus: result, amlTicket: ticket })
+const found = fc.record({ result, ticket, isCurrentList: fc.boolean() })
+
+test('a flag goes only with a clear result, of the list that holds, of a screening that began after it was written', () => {
+  fc.assert(
+    fc.property(known, found, (before, screening) => {
+      const next = nextStatus({ ...before, amlStatus: 'flagged' }, screening)
+      if (next !== 'clear' && next !== 'pending') return
+      expect(next).toBe('clear')
+      expect(screening).toMatchObject({ result: 'clear', isCurrentList: true })
+      expect(screening.ticket >= before.amlTicket).toBe(true)
+    }),
+  )
+})
+
+test('nobody is cleared by a screening that did not clear', () => {
+  fc.assert(
+    fc.property(known, found, (before, screening) => {
+      if (nextStatus(before, screening) === 'clear') expect(screening.result).toBe('clear')
+    }),
+  )
+})
+
+test('what is said by a list that no longer holds is asked again, and a flag of one that holds is always taken', () => {
+  fc.assert(
+    fc.property(known, found, (before, screening) => {
+      const next = nextStatus(before, screening)
+      if (!screening.isCurrentList) expect(next).toBe('again')
+      else if (screening.result === 'flagged') expect(next).toBe('flagged')
+    }),
+  )
+})
+
+const now = new Date('2026-11-20T12:00:00.000Z')
+
+test('the next screening is within a day, and a thousand wallets are spread over two hours', () => {
+  const hours = Array.from({ length: 1_000 }, (_, n) => {
+    const due = dueAfter(now, { id: `byw_${n}x${n * 7}`, result: 'clear', sinceMs: 0 })
+    return (due.getTime() - now.getTime()) / 3_600_000
+  })
+  expect(Math.max(...hours)).toBeLessThanOrEqual(24)
+  expect(Math.min(...hours)).toBeGreaterThan(22)
+  const quarters = new Set(hours.map((hour) => Math.floor(hour * 4)))
+  expect(quarters.size).toBe(8)
+})
+
+test('while nobody can say, it is asked again after a minute, later after an hour at most', () => {
+  const waits = [0, 60_000, 600_000, 36_000_000].map(
+    (sinceMs) => dueAfter(now, { id: 'byw_x', result: 'pending', sinceMs }).getTime() - now.getTime(),
+  )
+  expect(waits).toEqual([60_000, 60_000, 150_000, 3_600_000])
+})

@@ -1,0 +1,106 @@
+import type { Screened, ScreeningRound } from '../../../partners/screening/port.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { newId } from '../../../platform/ids.ts'
+import { forTenant } from '../../../platform/work/runner.ts'
+import { dueAfter, nextStatus } from './next.ts'
+import {
+  type DueWallet,
+  drawTicket,
+  findLastScreening,
+  insertScreening,
+  lockScreenedWallet,
+  markWalletScreened,
+} from './store.ts'
+
+export type WorkCtx = Omit<Ctx, 'tenant'>
+
+/** One asking of the sources, and its place in the order of askings. */
+export interface Asked {
+  readonly round: ScreeningRound
+  readonly ticket: bigint
+}
+
+/** Asks the sources about these addresses. Outside any transaction: nodes are slow. */
+export async function askSources(ctx: WorkCtx, addresses: readonly `0x${string}`[]): Promise<Asked> {
+  const ticket = await drawTicket(ctx.db)
+  return { ticket, round: await ctx.screening.screen(addresses) }
+}
+
+/**
+ * Screens wallets and writes down what was found, each wallet in a transaction of its own. Running it again, or twice at once, asks
+ * again; what is written is ordered by when each asking began.
+ */
+export async function screenWallets(ctx: WorkCtx, wallets: readonly DueWallet[]): Promise<void> {
+  if (wallets.length === 0) return
+  const asked = await askSources(
+    ctx,
+    wallets.map(({ address }) => address),
+  )
+  for (const wallet of wallets) await writeWallet(ctx, wallet, asked)
+}
+
+async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: Asked): Promise<void> {
+  const ctx = forTenant(work, wallet)
+  const found = round.of(wallet.address, wallet.environment)
+  await ctx.db.tx(async (tx) => {
+    const known = await lockScreenedWallet(tx, wallet, wallet.id)
+    if (known === undefined) return
+    const now = ctx.clock.now()
+    const isCurrentList = await ctx.screening.isCurrentList(tx, round.listVersion)
+    const amlStatus = nextStatus(known, { result: found.result, ticket, isCurrentList })
+    // Left as it was, and due: the list changed meanwhile, or somebody who began later was faster.
+    if (amlStatus === 'again') return
+    const said = found.result === 'pending' ? null : now
+    const sinceMs = now.getTime() - (known.lastSaidAt ?? known.createdAt).getTime()
+    const dueAt = dueAfter(now, { id: wallet.id, result: found.result, sinceMs })
+    await markWalletScreened(tx, wallet, wallet.id, { amlStatus, saidAt: said, dueAt })
+    await recordScreening(ctx, tx, { subjectId: wallet.id, address: wallet.address, found, round })
+    if (amlStatus === known.amlStatus) return
+    const details = { address: wallet.address, from: known.amlStatus, to: amlStatus, ...evidenceOf(found, round) }
+    await ctx.audit(tx, { action: 'wallets.byo.screen', target: wallet.id, details })
+  })
+}
+
+/** What an audit entry says of why. */
+export function evidenceOf(found: Screened, round: ScreeningRound) {
+  return {
+    reason: found.reason,
+    listVersion: round.listVersion.toString(),
+    listAsOf: round.listAsOf.toISOString(),
+    oracle: found.oracle,
+    oracleNetworks: [...round.oracleNetworks],
+  }
+}
+
+const repeatMs = 20 * 3_600_000
+
+/** Writes the screening into the history. While nobody can say, for the same reason, once a day is enough. */
+export async function recordScreening(
+  ctx: Ctx,
+  tx: Tx,
+  screening: {
+    readonly subjectId: string
+    readonly address: string
+    readonly found: Screened
+    readonly round: ScreeningRound
+  },
+): Promise<void> {
+  const { subjectId, address, found, round } = screening
+  const now = ctx.clock.now()
+  if (found.result === 'pending') {
+    const last = await findLastScreening(tx, ctx.tenant, subjectId)
+    const isSame = last?.result === 'pending' && last.reason === found.reason
+    if (isSame && now.getTime() - last.screenedAt.getTime() < repeatMs) return
+  }
+  await insertScreening(tx, ctx.tenant, {
+    id: newId('scr', ctx),
+    subjectId,
+    address: address.toLowerCase(),
+    ...found,
+    listVersion: round.listVersion,
+    listAsOf: round.listAsOf,
+    oracleNetworks: round.oracleNetworks,
+    screenedAt: now,
+  })
+}

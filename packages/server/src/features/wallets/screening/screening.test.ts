@@ -1,0 +1,254 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { ShiftedClock } from '../../../../test/webhooks/clock.ts'
+import { aWorld, codeOf, type Org, type World } from '../../../../test/world.ts'
+import { createFakeScreening, type FakeScreening } from '../../../partners/screening/index.ts'
+import type { Screened } from '../../../partners/screening/port.ts'
+import { sql } from '../../../platform/db/db.ts'
+import { systemCtx } from '../../../platform/work/runner.ts'
+import { screeningRecurring } from './jobs.ts'
+
+const hourMs = 3_600_000
+const clean: Screened = { result: 'clear', reason: 'clean', oracle: 'clean' }
+const listed: Screened = { result: 'flagged', reason: 'listed', oracle: 'clean' }
+const nobodyKnows: Screened = { result: 'pending', reason: 'oracle-failed', oracle: 'failed' }
+
+let world: World
+let org: Org
+let clock: ShiftedClock
+let screening: FakeScreening
+
+/** A process without background work: what is due is done when the test says so. */
+beforeEach(async () => {
+  clock = new ShiftedClock()
+  screening = createFakeScreening(() => clock.now())
+  world = await aWorld({ config: { role: 'api' }, boot: { clock, screening } })
+  org = await world.organisation()
+})
+afterEach(() => world.stop())
+
+async function screenWhatIsDue(): Promise<void> {
+  for (const work of screeningRecurring) await work.run(systemCtx(world.server.deps))
+}
+
+async function statusOf(walletId: string): Promise<unknown> {
+  const { body } = await world.call(org.testKey, 'GET', `/wallet-infra/byo-wallets/${walletId}`)
+  return body.amlStatus
+}
+
+const Recorded = z.object({
+  result: z.string(),
+  reason: z.string(),
+  address: z.string(),
+  listVersion: z.bigint(),
+  oracle: z.string(),
+})
+
+function historyOf(walletId: string): Promise<z.output<typeof Recorded>[]> {
+  return world.database.db.many(
+    Recorded,
+    sql`select result, reason, address, list_version, oracle from screenings where subject_id = ${walletId} order by id`,
+  )
+}
+
+async function changesOf(walletId: string): Promise<unknown[]> {
+  const { list } = await world.call(org.testKey, 'GET', '/organisations/current/audit-log')
+  return list
+    .filter(({ action, target }) => action === 'wallets.byo.screen' && target === walletId)
+    .map(({ details }) => z.looseObject({ from: z.string(), to: z.string() }).parse(details))
+    .map(({ from, to }) => `${from} to ${to}`)
+    .reverse()
+}
+
+function challenge(walletId: string) {
+  return world.call(org.testKey, 'POST', '/payments/challenge', {
+    walletId,
+    resource: 'https://api.example.com/a',
+    price: '0.01',
+  })
+}
+
+test('a wallet is screened as soon as it is registered, where work runs', async () => {
+  const { id } = await world.wallet(org)
+  expect(await statusOf(id)).toBe('pending')
+  await world.another({ role: 'work' })
+  await expect.poll(() => statusOf(id), { timeout: 10_000 }).toBe('clear')
+})
+
+test('a listed wallet is flagged, inactive, and takes no payment; the audit log and the history say why', async () => {
+  const { id, address } = await world.wallet(org)
+  screening.say(address, listed)
+  await screenWhatIsDue()
+  const { body } = await world.call(org.testKey, 'GET', `/wallet-infra/byo-wallets/${id}`)
+  expect(body).toMatchObject({ amlStatus: 'flagged', isActive: false })
+  const refused = await challenge(id)
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'wallet-flagged'])
+  expect(await historyOf(id)).toEqual([
+    { result: 'flagged', reason: 'listed', address: address.toLowerCase(), listVersion: 1n, oracle: 'clean' },
+  ])
+  expect(await changesOf(id)).toEqual(['pending to flagged'])
+})
+
+test('a wallet is screened daily, every time written down, and only a change is audited', async () => {
+  const { id, address } = await world.wallet(org)
+  await screenWhatIsDue()
+  await screenWhatIsDue()
+  expect(screening.asked).toEqual([address])
+  clock.forward(21 * hourMs)
+  await screenWhatIsDue()
+  expect(screening.asked).toHaveLength(1)
+  clock.forward(3 * hourMs)
+  await screenWhatIsDue()
+  expect((await historyOf(id)).map(({ result }) => result)).toEqual(['clear', 'clear'])
+  expect(await changesOf(id)).toEqual(['pending to clear'])
+})
+
+test('a source that fails takes a clear word back, leaves a flag, and never clears', async () => {
+  const [was, never, flagged] = [await world.wallet(org), await world.wallet(org), await world.wallet(org)]
+  screening.say(never.address, nobodyKnows)
+  screening.say(flagged.address, listed)
+  await screenWhatIsDue()
+  expect(await Promise.all([was, never, flagged].map(({ id }) => statusOf(id)))).toEqual([
+    'clear',
+    'pending',
+    'flagged',
+  ])
+  for (const { address } of [was, never, flagged]) screening.say(address, nobodyKnows)
+  clock.forward(24 * hourMs)
+  await screenWhatIsDue()
+  expect(await Promise.all([was, never, flagged].map(({ id }) => statusOf(id)))).toEqual([
+    'pending',
+    'pending',
+    'flagged',
+  ])
+  expect((await challenge(was.id)).status).toBe(200)
+  screening.say(was.address, clean)
+  clock.forward(24 * hourMs)
+  await screenWhatIsDue()
+  expect(await statusOf(was.id)).toBe('clear')
+})
+
+test('a flag goes with a fresh clear result', async () => {
+  const { id, address } = await world.wallet(org)
+  screening.say(address, listed)
+  await screenWhatIsDue()
+  screening.say(address, clean)
+  expect(await statusOf(id)).toBe('flagged')
+  clock.forward(24 * hourMs)
+  await screenWhatIsDue()
+  expect(await changesOf(id)).toEqual(['pending to flagged', 'flagged to clear'])
+  expect((await challenge(id)).status).toBe(200)
+})
+
+test('a clear result that was asked for before the flag was written does not take it away', async () => {
+  const { id, address } = await world.wallet(org)
+  const isAsked = Promise.withResolvers<void>()
+  const mayAnswer = Promise.withResolvers<void>()
+  screening.between = () => {
+    isAsked.resolve()
+    return mayAnswer.promise
+  }
+  const early = screenWhatIsDue()
+  await isAsked.promise
+  screening.between = () => Promise.resolve()
+  screening.say(address, listed)
+  await screenWhatIsDue()
+  expect(await statusOf(id)).toBe('flagged')
+  mayAnswer.resolve()
+  await early
+  expect(await statusOf(id)).toBe('flagged')
+  expect(await changesOf(id)).toEqual(['pending to flagged'])
+})
+
+test('a list that is swapped while a screening is under way is asked again before anything is said', async () => {
+  const { id, address } = await world.wallet(org)
+  let isSwapped = false
+  screening.between = async () => {
+    if (isSwapped) return
+    isSwapped = true
+    screening.swapList([address.toLowerCase()])
+    screening.say(address, listed)
+  }
+  await screenWhatIsDue()
+  expect(await statusOf(id)).toBe('pending')
+  await screenWhatIsDue()
+  expect(await statusOf(id)).toBe('flagged')
+  expect((await historyOf(id)).map(({ listVersion }) => listVersion)).toEqual([2n])
+})
+
+test('a new list has those screened again whom it concerns, and nobody else, whatever the letter case', async () => {
+  const [added, other] = [await world.wallet(org), await world.wallet(org)]
+  await screenWhatIsDue()
+  const before = screening.asked.length
+  screening.say(added.address, listed)
+  screening.swapList([added.address.toLowerCase()])
+  await screenWhatIsDue()
+  expect(screening.asked.slice(before)).toEqual([added.address])
+  expect([await statusOf(added.id), await statusOf(other.id)]).toEqual(['flagged', 'clear'])
+  screening.say(added.address, clean)
+  screening.swapList([added.address.toLowerCase()])
+  await screenWhatIsDue()
+  expect(await statusOf(added.id)).toBe('clear')
+})
+
+test('screenings of one wallet by many processes at once are one status, and the audit log has one change', async () => {
+  const { id, address } = await world.wallet(org)
+  screening.say(address, listed)
+  await Promise.all(Array.from({ length: 8 }, screenWhatIsDue))
+  expect(await statusOf(id)).toBe('flagged')
+  expect(await changesOf(id)).toEqual(['pending to flagged'])
+})
+
+test('while nobody can say for the same reason, the history has one line a day', async () => {
+  const { id, address } = await world.wallet(org)
+  screening.say(address, nobodyKnows)
+  for (let hour = 0; hour < 30; hour++) {
+    await screenWhatIsDue()
+    clock.forward(hourMs)
+  }
+  expect(screening.asked.length).toBeGreaterThan(20)
+  expect((await historyOf(id)).map(({ reason }) => reason)).toEqual(['oracle-failed', 'oracle-failed'])
+})
+
+test('one address that two organisations registered is screened for each, in each environment', async () => {
+  const other = await world.organisation()
+  const body = { address: (await world.wallet(org)).address, chain: 'base', supportedTokens: ['USDC'] }
+  const made = [
+    await world.call(org.liveKey, 'POST', '/wallet-infra/byo-wallets', body),
+    await world.call(other.testKey, 'POST', '/wallet-infra/byo-wallets', body),
+  ]
+  expect(made.map(({ status }) => status)).toEqual([201, 201])
+  screening.say(body.address, listed)
+  await screenWhatIsDue()
+  const seen = await Promise.all(
+    [org.testKey, org.liveKey, other.testKey].map((key) => world.call(key, 'GET', '/wallet-infra/byo-wallets')),
+  )
+  expect(seen.map(({ list }) => list.map(({ amlStatus }) => amlStatus))).toEqual([
+    ['flagged'],
+    ['flagged'],
+    ['flagged'],
+  ])
+})
+
+test('a deleted wallet is not asked about, nor written to when it is deleted meanwhile', async () => {
+  const { id } = await world.wallet(org)
+  screening.between = async () => {
+    await world.call(org.testKey, 'DELETE', `/wallet-infra/byo-wallets/${id}`)
+  }
+  await screenWhatIsDue()
+  expect(await historyOf(id)).toEqual([])
+  const before = screening.asked.length
+  clock.forward(48 * hourMs)
+  await screenWhatIsDue()
+  expect(screening.asked.length).toBe(before)
+})
+
+test('more wallets than one asking holds are all screened in one run', async () => {
+  for (let n = 0; n < 130; n++) await world.wallet(org)
+  await screenWhatIsDue()
+  const { count } = await world.database.db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from byo_wallets where aml_status = 'clear'`,
+  )
+  expect(count).toBe(130n)
+})

@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type ByoWalletId, type Id, id } from '../../../platform/ids.ts'
+import { AmlStatus } from '../schema.ts'
+
+const StoredAddress = z.templateLiteral(['0x', z.string()])
+
+const DueWallet = z.object({
+  id: id('byw'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  address: StoredAddress,
+})
+export type DueWallet = z.output<typeof DueWallet>
+
+/** Wallets whose time has come, of all organisations; those that wait longest first. */
+export function listDueWallets(db: Queryable, now: Date, most: number): Promise<DueWallet[]> {
+  return db.many(
+    DueWallet,
+    sql`
+    select id, organisation_id, environment, address from byo_wallets
+    where deleted_at is null and aml_due_at <= ${now} order by aml_due_at limit ${most}`,
+  )
+}
+
+/** One wallet, due or not; undefined once it is deleted. */
+export function findWalletToScreen(
+  db: Queryable,
+  tenant: Tenant,
+  walletId: ByoWalletId,
+): Promise<DueWallet | undefined> {
+  return db.maybeOne(
+    DueWallet,
+    sql`
+    select id, organisation_id, environment, address from byo_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId} and deleted_at is null`,
+  )
+}
+
+/** Drawn before the sources are asked. */
+export async function drawTicket(db: Queryable): Promise<bigint> {
+  return (await db.one(z.object({ ticket: z.bigint() }), sql`select nextval('screening_tickets') as ticket`)).ticket
+}
+
+const ScreenedWallet = z.object({
+  amlStatus: AmlStatus,
+  amlTicket: z.bigint(),
+  createdAt: z.date(),
+  lastSaidAt: z.date().nullable(),
+})
+export type ScreenedWallet = z.output<typeof ScreenedWallet>
+
+/** Holds the wallet's row until the transaction ends; undefined once it is deleted. `lastSaidAt`: when a screening last had a result. */
+export function lockScreenedWallet(tx: Tx, tenant: Tenant, walletId: ByoWalletId): Promise<ScreenedWallet | undefined> {
+  return tx.maybeOne(
+    ScreenedWallet,
+    sql`
+    select aml_status, aml_ticket, created_at, aml_screened_at as last_said_at from byo_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId} and deleted_at is null
+    for update`,
+  )
+}
+
+/** `saidAt` is null for a screening without a result, which leaves the time of the last one. */
+export async function markWalletScreened(
+  tx: Tx,
+  tenant: Tenant,
+  walletId: ByoWalletId,
+  screened: { readonly amlStatus: string; readonly saidAt: Date | null; readonly dueAt: Date },
+): Promise<void> {
+  await tx.run(sql`
+    update byo_wallets set aml_status = ${screened.amlStatus}, aml_ticket = nextval('screening_tickets'),
+      aml_screened_at = coalesce(${screened.saidAt}, aml_screened_at), aml_due_at = ${screened.dueAt}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
+}
+
+export interface ScreeningRecord {
+  readonly id: Id<'scr'>
+  /** A wallet or a wallet transaction. */
+  readonly subjectId: string
+  readonly address: string
+  readonly result: string
+  readonly reason: string
+  readonly listVersion: bigint
+  readonly listAsOf: Date
+  readonly oracle: string
+  readonly oracleNetworks: readonly string[]
+  readonly screenedAt: Date
+}
+
+export async function insertScreening(tx: Tx, tenant: Tenant, record: ScreeningRecord): Promise<void> {
+  await tx.run(sql`
+    insert into screenings (id, organisation_id, environment, subject_id, address, result, reason, list_version, list_as_of, oracle,
+      oracle_networks, screened_at)
+    values (${record.id}, ${tenant.organisationId}, ${tenant.environment}, ${record.subjectId}, ${record.address}, ${record.result},
+      ${record.reason}, ${record.listVersion}, ${record.listAsOf}, ${record.oracle}, ${record.oracleNetworks}, ${record.screenedAt})`)
+}
+
+const LastScreening = z.object({ result: AmlStatus, reason: z.string(), screenedAt: z.date() })
+
+/** The newest record of a wallet or a wallet transaction. */
+export function findLastScreening(
+  db: Queryable,
+  tenant: Tenant,
+  subjectId: string,
+): Promise<z.output<typeof LastScreening> | undefined> {
+  return db.maybeOne(
+    LastScreening,
+    sql`
+    select result, reason, screened_at from screenings
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and subject_id = ${subjectId}
+    order by id desc limit 1`,
+  )
+}
+
+const Follow = z.object({ listVersion: z.bigint(), listAsOf: z.date() })
+
+/** The list that wallets were last compared with, its row held until the transaction ends. */
+export function lockFollow(tx: Tx): Promise<z.output<typeof Follow> | undefined> {
+  return tx.maybeOne(Follow, sql`select list_version, list_as_of from screening_follow for update`)
+}
+
+export async function upsertFollow(tx: Tx, follow: z.output<typeof Follow>): Promise<void> {
+  await tx.run(sql`
+    insert into screening_follow (id, list_version, list_as_of) values (true, ${follow.listVersion}, ${follow.listAsOf})
+    on conflict (id) do update set list_version = excluded.list_version, list_as_of = excluded.list_as_of`)
+}
+
+/** Makes wallets at these addresses, given in lower case, due now, of every organisation. */
+export async function markAddressesDue(tx: Tx, addresses: readonly string[], now: Date): Promise<void> {
+  await tx.run(sql`
+    update byo_wallets set aml_due_at = ${now}
+    where deleted_at is null and lower(address) = any(${addresses}::text[]) and organisation_id is not null`)
+}
+
+/** Makes every wallet due now of which nobody could say anything. */
+export async function markPendingDue(tx: Tx, now: Date): Promise<void> {
+  await tx.run(sql`
+    update byo_wallets set aml_due_at = ${now}
+    where deleted_at is null and aml_status = 'pending' and organisation_id is not null`)
+}

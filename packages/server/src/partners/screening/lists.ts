@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto'
+import type { Deps } from '../../platform/ctx.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { bundledList } from './bundled-list.ts'
+import { dateList, type ListDates } from './dating.ts'
+import { findCurrentList, findListBytes, insertList, type ListRow, lockLists, markListSeen } from './list-store.ts'
+import { ListRefused } from './sanctions-list.ts'
+
+const keptShare = 0.8
+
+export interface NewList extends ListDates {
+  readonly source: string
+  /** In lower case. */
+  readonly addresses: ReadonlySet<string>
+}
+
+type ListDeps = Pick<Deps, 'db' | 'clock'>
+
+export interface Taken {
+  readonly list: ListRow
+  /** Whether other addresses are on it than on the one before. */
+  readonly isChanged: boolean
+}
+
+/**
+ * Puts a list in the place of the present one, at once for every process, or throws `ListRefused` and changes nothing. `acceptCount` is how
+ * many addresses an operator has seen on a list that lost more than a fifth, which is otherwise taken for a cut one.
+ */
+export function takeList(deps: ListDeps, next: NewList, acceptCount?: number): Promise<Taken> {
+  return deps.db.tx(async (tx) => {
+    await lockLists(tx)
+    const present = await findCurrentList(tx)
+    refuseWorse(present, next, acceptCount)
+    const { source, listDate, asOf } = next
+    const row = { version: (present?.version ?? 0n) + 1n, source, listDate, asOf, ...packed(next.addresses) }
+    if (present !== undefined && Buffer.compare(present.sha256, row.sha256) === 0) {
+      await markListSeen(tx, present.version, row)
+      return { list: { ...row, version: present.version }, isChanged: false }
+    }
+    await insertList(tx, { ...row, createdAt: deps.clock.now() })
+    return { list: row, isChanged: true }
+  })
+}
+
+function refuseWorse(present: ListRow | undefined, next: NewList, acceptCount: number | undefined): void {
+  const count = next.addresses.size
+  if (count === 0) throw new ListRefused('empty', 'the list holds no EVM address')
+  if (present === undefined) return
+  if (next.asOf < present.asOf)
+    throw new ListRefused('older', `the list is of ${next.listDate}, the present one is known to hold until later`)
+  if (count < present.addressCount * keptShare && acceptCount !== count)
+    throw new ListRefused(
+      'shrunk',
+      `the list holds ${count} addresses, the present one ${present.addressCount}: too many are gone at once`,
+    )
+}
+
+/** Puts the bundled list there, unless what is there is as fresh: at the first start, and after an update that brought a newer one. */
+export async function ensureBundledList(deps: ListDeps): Promise<void> {
+  const { listDate, source } = bundledList
+  const dates = dateList(
+    { format: 'plain', listDate },
+    { now: deps.clock.now(), isLive: false, lastModified: undefined, vouchedDate: undefined },
+  )
+  const present = await findCurrentList(deps.db)
+  if (present !== undefined && present.asOf >= dates.asOf) return
+  await takeList(deps, { ...dates, source, addresses: new Set(bundledList.addresses) }).catch((error: unknown) => {
+    if (!(error instanceof ListRefused)) throw error
+  })
+}
+
+export interface HeldList {
+  readonly row: ListRow
+  readonly addresses: ReadonlySet<string>
+}
+
+/**
+ * Reads the list that holds now. What it is, is asked each time, so that a swap counts for every process from its commit; its
+ * addresses, which no version ever changes, are kept.
+ */
+export function createListReader(db: Db): () => Promise<HeldList> {
+  let held: { readonly version: bigint; readonly addresses: ReadonlySet<string> } | undefined
+  return async () => {
+    const row = await findCurrentList(db)
+    if (row === undefined) throw new Error('there is no sanctions list, not even the bundled one')
+    if (held?.version !== row.version) held = { version: row.version, addresses: await readAddresses(db, row.version) }
+    return { row, addresses: held.addresses }
+  }
+}
+
+/** The addresses of a version, in lower case. */
+export async function readAddresses(db: Db, version: bigint): Promise<ReadonlySet<string>> {
+  const bytes = await findListBytes(db, version)
+  if (bytes === undefined) throw new Error(`there is no sanctions list of version ${version}`)
+  const hex = Buffer.from(bytes).toString('hex')
+  return new Set(Array.from({ length: hex.length / 40 }, (_, n) => `0x${hex.slice(n * 40, n * 40 + 40)}`))
+}
+
+/** In order, so that the same addresses are the same bytes. */
+function packed(addresses: ReadonlySet<string>) {
+  const ordered = [...addresses].sort()
+  return {
+    addresses: Buffer.from(ordered.map((address) => address.slice(2)).join(''), 'hex'),
+    sha256: listSha256(ordered),
+    addressCount: ordered.length,
+  }
+}
+
+/** SHA-256 of the addresses, each followed by a line feed. */
+export function listSha256(ordered: readonly string[]) {
+  return createHash('sha256')
+    .update(`${ordered.join('\n')}\n`)
+    .digest()
+}

@@ -1,0 +1,99 @@
+import { createReadStream } from 'node:fs'
+import { instantOf } from '../../platform/clock.ts'
+import type { Deps } from '../../platform/ctx.ts'
+import { type Outbound, OutboundError } from '../../platform/outbound.ts'
+import { dateList } from './dating.ts'
+import { findRefresh, lockLists, upsertRefresh } from './list-store.ts'
+import { type Taken, takeList } from './lists.ts'
+import { readList } from './read-list.ts'
+import { ListRefused } from './sanctions-list.ts'
+
+export const everyMs = 86_400_000
+const againMs = 3_600_000
+const limits = { timeoutMs: 900_000, idleMs: 30_000, bytesMax: 512 * 1_048_576 }
+
+/** Where a list is read from. A file is as old as it says, or as the operator vouches by `asOf` (`YYYY-MM-DD`). */
+export type ListPlace = { readonly url: string } | { readonly file: string }
+
+export interface RefreshOptions {
+  readonly asOf?: string | undefined
+  readonly acceptCount?: number | undefined
+}
+
+export interface Refreshed extends Taken {
+  readonly malformed: number
+}
+
+/**
+ * Reads a list and puts it in place of the present one; throws `ListRefused` otherwise, with nothing changed. Doing it again with the same
+ * list changes nothing but until when it is known to hold.
+ */
+export async function refreshList(
+  deps: Pick<Deps, 'db' | 'clock'> & { readonly outbound: Outbound },
+  place: ListPlace,
+  { asOf, acceptCount }: RefreshOptions = {},
+): Promise<Refreshed> {
+  const opened = await openPlace(deps.outbound, place)
+  const list = await readList(opened.body).catch(asRefusal)
+  const origin = { now: deps.clock.now(), isLive: opened.isLive, lastModified: opened.lastModified, vouchedDate: asOf }
+  const source = 'url' in place ? `${list.format} from ${new URL(place.url).host}` : `${list.format} from a file`
+  const next = { ...dateList(list, origin), source, addresses: list.addresses }
+  return { ...(await takeList(deps, next, acceptCount)), malformed: list.malformed }
+}
+
+async function openPlace(outbound: Outbound, place: ListPlace) {
+  if ('file' in place) return { body: createReadStream(place.file), lastModified: undefined, isLive: false }
+  const { body, lastModified } = await outbound.download(place.url, limits).catch(asRefusal)
+  return { body, lastModified, isLive: true }
+}
+
+function asRefusal(error: unknown): never {
+  if (error instanceof OutboundError)
+    throw new ListRefused(
+      error.kind === 'too-large' ? 'too-large' : 'unreachable',
+      `the list could not be fetched: ${error.kind}`,
+      error,
+    )
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string' && !(error instanceof ListRefused))
+    throw new ListRefused('unreachable', `the file could not be read: ${error.code}`, error)
+  throw error
+}
+
+/**
+ * Refreshes once a day, and every hour while that fails. The try is written down before it is made, one process after the other, so that of any number of
+ * processes one tries.
+ */
+export async function refreshWhenDue(
+  deps: Pick<Deps, 'db' | 'clock' | 'log'> & { readonly outbound: Outbound },
+  url: string,
+): Promise<void> {
+  const now = deps.clock.now()
+  const failures = await deps.db.tx(async (tx) => {
+    await lockLists(tx)
+    const last = await findRefresh(tx)
+    const waitMs = last === undefined ? 0 : last.failures === 0 ? everyMs : againMs
+    if (last !== undefined && now.getTime() < last.attemptedAt.getTime() + waitMs) return undefined
+    const tried = {
+      attemptedAt: now,
+      failures: (last?.failures ?? 0) + 1,
+      lastError: 'under way, or ended in the middle',
+    }
+    await upsertRefresh(tx, tried)
+    return tried.failures
+  })
+  if (failures === undefined) return
+  try {
+    const { list, isChanged, malformed } = await refreshList(deps, { url })
+    await upsertRefresh(deps.db, { attemptedAt: now, failures: 0, lastError: null })
+    const { version, listDate, addressCount } = list
+    deps.log.info({ version: String(version), listDate, addressCount, isChanged }, 'the sanctions list was refreshed')
+    if (malformed > 0) deps.log.warn({ malformed }, 'the sanctions list has entries that are no addresses')
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    await upsertRefresh(deps.db, { attemptedAt: now, failures, lastError: reason.slice(0, 500) })
+    deps.log.error(
+      { err: error, failures, again: instantOf(now.getTime() + againMs) },
+      'the sanctions list could not be refreshed; the one that was there stays',
+    )
+  }
+}

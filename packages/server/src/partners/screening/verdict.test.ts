@@ -1,0 +1,45 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { oracleAnswer } from './oracle.ts'
+import { type Facts, verdictOf } from './verdict.ts'
+
+const environments = ['test', 'live'] as const
+const facts = fc.record<Facts>({
+  isListed: fc.boolean(),
+  isListStale: fc.boolean(),
+  oracle: fc.constantFrom('clean', 'sanctioned', 'failed', 'none'),
+})
+
+test('a stale list, a failing oracle, and in live a missing one, never clear anybody', () => {
+  fc.assert(
+    fc.property(facts, fc.constantFrom(...environments), (found, environment) => {
+      const { result } = verdictOf(found, environment)
+      const isMissing = found.oracle === 'none' && environment === 'live'
+      if (found.isListStale || found.oracle === 'failed' || isMissing) expect(result).not.toBe('clear')
+    }),
+  )
+})
+
+test('evidence against an address counts whatever else is missing', () => {
+  fc.assert(
+    fc.property(facts, fc.constantFrom(...environments), (found, environment) => {
+      const isAgainst = found.isListed || found.oracle === 'sanctioned'
+      expect(verdictOf(found, environment).result === 'flagged').toBe(isAgainst)
+    }),
+  )
+})
+
+test('a fresh list and an oracle that answered clear; without any mainnet node the list alone does, for play money', () => {
+  const clean = { isListed: false, isListStale: false } as const
+  expect(verdictOf({ ...clean, oracle: 'clean' }, 'live')).toMatchObject({ result: 'clear', reason: 'clean' })
+  expect(verdictOf({ ...clean, oracle: 'none' }, 'test').result).toBe('clear')
+  expect(verdictOf({ ...clean, oracle: 'none' }, 'live').reason).toBe('oracle-not-configured')
+})
+
+test('of two oracles, one that says sanctioned is believed, and clean needs both', () => {
+  expect(oracleAnswer([])).toBe('none')
+  expect(oracleAnswer([false, false])).toBe('clean')
+  expect(oracleAnswer([false, undefined])).toBe('failed')
+  expect(oracleAnswer([true, undefined])).toBe('sanctioned')
+  expect(oracleAnswer([false, true])).toBe('sanctioned')
+})
