@@ -90,6 +90,16 @@ export function listOpen(db: Queryable, lane: LaneKey): Promise<TransactionRow[]
   )
 }
 
+/** Accounts other than this one that have transactions which are not final, in any order. */
+export async function listOpenSenders(db: Queryable, network: string, except: Address): Promise<Address[]> {
+  const rows = await db.many(
+    z.object({ sender: HexText }),
+    sql`
+    select distinct sender from chain_transactions where network = ${network} and sender <> ${except} and status <> 'final'`,
+  )
+  return rows.map(({ sender }) => sender)
+}
+
 export function lockTransaction(tx: Tx, transactionId: ChainTransactionId): Promise<TransactionRow> {
   return tx.one(TransactionRow, sql`select ${columns} from chain_transactions where id = ${transactionId} for update`)
 }

@@ -25,7 +25,7 @@ import type { Chain, LaneHandler, Receipt, SendAnswer, Signer } from './port.ts'
 export interface LaneParts {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
   readonly chain: Chain
-  readonly signer: Signer
+  readonly signer: Pick<Signer, 'signTransaction'>
   readonly handlers: ReadonlyMap<string, LaneHandler>
   /** When this process first saw the nonce of a transaction used, without a receipt of ours: milliseconds by its id. */
   readonly usedSince: Map<string, number>
@@ -155,7 +155,7 @@ async function broadcast(
 
 function complain({ deps }: LaneParts, lane: LaneKey, transaction: TransactionRow, why: string): void {
   deps.metrics
-    .gauge('purser_lane_refusals', 'How often a node refused a transaction; most often the settler has no gas.')
+    .gauge('purser_lane_refusals', 'How often a node refused a transaction; most often its account has no gas.')
     .inc()
   const facts = { network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString(), why }
   deps.log.error(facts, 'the node refuses a transaction; it stays and is tried again')
@@ -293,7 +293,7 @@ async function displace(
   const handler = handlerOf(parts, transaction)
   parts.deps.log.error(
     { network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString() },
-    'a nonce of the settler was used outside the lane',
+    'a nonce was used outside its lane',
   )
   await parts.deps.db.tx(async (tx) => {
     const locked = await lockTransaction(tx, transaction.id)

@@ -325,6 +325,20 @@ export interface Lanes {
   stop(): Promise<void>
 }
 
+/** Lanes of any number of accounts, as `Lanes` is the settler's. */
+export interface AccountLanes {
+  /** Starts sending and watching. A process that only plans does not call it. */
+  start(handlers: readonly LaneHandler[]): void
+  /** Before an account's first `plan` on a network, and outside any transaction: asks the chain for its first nonce. Cheap when known. */
+  prepare(network: Network, account: Address): Promise<void>
+  /** Takes the account's next nonce and stores the intent in the caller's transaction: both are there or neither is. */
+  plan(tx: Tx, account: Address, transaction: PlannedTransaction): Promise<ChainTransactionId>
+  /** Something was planned and committed: look at once. */
+  nudge(network: Network): void
+  /** Lets the step under way finish; nothing runs afterwards. */
+  stop(): Promise<void>
+}
+
 export interface LaneTransaction {
   readonly id: ChainTransactionId
   readonly network: string

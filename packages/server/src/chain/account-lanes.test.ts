@@ -1,0 +1,155 @@
+import { type DevChain, fundNative, startChain, startFaultProxy } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { aLane, aSigner, effectsOf, purpose, rpc, type Stage, statusOf, weiOf } from '../../test/lane-stage.ts'
+import { systemRandom } from '../platform/random.ts'
+import { createAccountLanes } from './account-lanes.ts'
+import type { AccountLanes, ChainTransactionId, Signer } from './port.ts'
+
+let database: TestDatabase
+let dev: DevChain
+const cleanups: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  database = await freshDatabase({ connectionsMax: 20 })
+  dev = await startChain({ network: 'base-sepolia' })
+})
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean()
+})
+afterAll(async () => {
+  await dev?.stop()
+  await database?.drop()
+})
+
+interface Account {
+  readonly address: Address
+  readonly signer: Signer
+}
+
+interface Sent {
+  readonly id: ChainTransactionId
+  readonly from: Address
+  readonly to: Address
+}
+
+async function aStage(rpcUrls?: readonly string[]): Promise<Stage> {
+  const stage = await aLane({ db: database.db, dev, rpcTimeoutMs: 1_000, ...(rpcUrls !== undefined && { rpcUrls }) })
+  cleanups.push(() => stage.outbound.close())
+  return stage
+}
+
+async function someAccounts(count: number, options: { readonly funded: boolean } = { funded: true }) {
+  const signers = await Promise.all(Array.from({ length: count }, aSigner))
+  if (options.funded) for (const { address } of signers) await fundNative(dev, address, 10n ** 18n)
+  return signers.map((signer): Account => ({ address: signer.address, signer }))
+}
+
+function lanesOf(stage: Stage, accounts: readonly Account[]): AccountLanes {
+  const lanes = createAccountLanes({
+    deps: stage.deps,
+    chains: stage.chains,
+    except: stage.signer.address,
+    signerOf: async (account) => accounts.find(({ address }) => address === account)?.signer,
+  })
+  cleanups.push(() => lanes.stop())
+  return lanes
+}
+
+async function plan(stage: Stage, lanes: AccountLanes, from: Address): Promise<Sent> {
+  const to: Address = `0x${Buffer.from(systemRandom.bytes(20)).toString('hex')}`
+  await lanes.prepare(stage.network, from)
+  const transaction = { network: stage.network, to, data: '0x', value: 1n, gasLimit: 30_000n, purpose } as const
+  const id = await stage.db.tx((tx) => lanes.plan(tx, from, transaction))
+  lanes.nudge(stage.network)
+  return { id, from, to }
+}
+
+async function areFinal(sent: readonly Sent[]): Promise<boolean> {
+  const statuses = await Promise.all(sent.map(({ id }) => statusOf(database.db, id)))
+  return statuses.every((status) => status === 'final')
+}
+
+async function expectOnce(stage: Stage, sent: readonly Sent[]): Promise<void> {
+  expect(await Promise.all(sent.map(({ to }) => weiOf(stage, to)))).toEqual(sent.map(() => 1n))
+  for (const { id } of sent) {
+    expect((await effectsOf(database.db, id)).filter((step) => step === 'final')).toHaveLength(1)
+  }
+  for (const from of new Set(sent.map((one) => one.from))) {
+    const count = BigInt(String(await rpc(stage.outbound, dev.rpcUrl, 'eth_getTransactionCount', [from, 'latest'])))
+    expect(count, 'every nonce is of one transaction').toBe(BigInt(sent.filter((one) => one.from === from).length))
+  }
+}
+
+test('what twenty accounts send at once arrives once each, in each account’s own order', async () => {
+  const stage = await aStage()
+  const accounts = await someAccounts(20)
+  const lanes = lanesOf(stage, accounts)
+  lanes.start([stage.handler])
+  const sent = await Promise.all(
+    accounts.flatMap(({ address }) => Array.from({ length: 5 }, () => plan(stage, lanes, address))),
+  )
+  await expect.poll(() => areFinal(sent), { timeout: 30_000 }).toBe(true)
+  await expectOnce(stage, sent)
+})
+
+test('two processes drive the lanes, the leading one ends in the middle, and a node loses answers: all arrive once', async () => {
+  const proxy = await startFaultProxy(dev.rpcUrl)
+  cleanups.push(() => proxy.stop())
+  const stage = await aStage([proxy.url])
+  const accounts = await someAccounts(6)
+  const [first, second] = [lanesOf(stage, accounts), lanesOf(stage, accounts)]
+  first.start([stage.handler])
+  const sent: Sent[] = []
+  for (const mode of ['lose-answer', 'pass', 'drop', 'pass'] as const) {
+    proxy.set(mode, ['eth_sendRawTransaction'])
+    for (const { address } of accounts) sent.push(await plan(stage, first, address))
+    if (mode === 'drop') {
+      second.start([stage.handler])
+      await first.stop()
+    }
+  }
+  await expect.poll(() => areFinal(sent), { timeout: 30_000 }).toBe(true)
+  await expectOnce(stage, sent)
+})
+
+test('an account without gas, and one that nobody signs for, keep no other waiting; with gas it goes on', async () => {
+  const stage = await aStage()
+  const [poor] = await someAccounts(1, { funded: false })
+  const [rich] = await someAccounts(1)
+  const [strange] = await someAccounts(1)
+  if (poor === undefined || rich === undefined || strange === undefined) throw new Error('no accounts')
+  const lanes = lanesOf(stage, [poor, rich])
+  lanes.start([stage.handler])
+  const unsigned = await plan(stage, lanes, strange.address)
+  const waiting = await plan(stage, lanes, poor.address)
+  const sent = await plan(stage, lanes, rich.address)
+  await expect.poll(() => areFinal([sent]), { timeout: 15_000 }).toBe(true)
+  expect(await statusOf(database.db, unsigned.id)).toBe('planned')
+  expect(await areFinal([waiting])).toBe(false)
+  await fundNative(dev, poor.address, 10n ** 18n)
+  await expect.poll(() => areFinal([waiting]), { timeout: 15_000 }).toBe(true)
+  await expectOnce(stage, [sent, waiting])
+})
+
+test('the settler’s own lane is left to the settler', async () => {
+  const stage = await aStage()
+  const [account] = await someAccounts(1)
+  if (account === undefined) throw new Error('no account')
+  const lanes = lanesOf(stage, [account, { address: stage.signer.address, signer: stage.signer }])
+  await stage.lanes.prepare(stage.network)
+  const planned = {
+    network: stage.network,
+    to: account.address,
+    data: '0x',
+    value: 1n,
+    gasLimit: 30_000n,
+    purpose,
+  } as const
+  const id = await stage.db.tx((tx) => stage.lanes.plan(tx, planned))
+  lanes.start([stage.handler])
+  const sent = await plan(stage, lanes, account.address)
+  await expect.poll(() => areFinal([sent]), { timeout: 15_000 }).toBe(true)
+  expect(await statusOf(database.db, id)).toBe('planned')
+})
