@@ -22,6 +22,7 @@ export type {
   FacilitatorVerification,
 } from './facilitator.ts'
 export type { operations, paths } from './generated/openapi.ts'
+export type { Balance, ChildAddress, MasterWallet, NewChildAddresses, NewMasterWallet } from './managed-wallets.ts'
 export type { FileNaming, FileSource } from './multipart.ts'
 export type {
   AuditRecord,

@@ -1,5 +1,6 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
+import { type Balance, childAddressesOf, masterWalletsOf } from './managed-wallets.ts'
 import type { Answer, Body, Item, Query } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
@@ -12,9 +13,11 @@ export type TransactionQuery = Query<operations['wallets.byo.transactions']>
 export type RescanRequest = Body<operations['wallets.deposits.rescan']>
 export type RescanResult = Answer<operations['wallets.deposits.rescan']>
 
-/** The operations on wallets that the customer owns. */
+/** The operations on wallets that the customer owns, and on those whose keys the service holds. */
 export function walletsOf(send: Send) {
   return {
+    master: masterWalletsOf(send),
+    children: childAddressesOf(send),
     byo: {
       create: (body: NewByoWallet, options?: CallOptions): Promise<ByoWallet> =>
         call(send, 'POST', '/wallet-infra/byo-wallets', { ...options, body }),
@@ -24,6 +27,8 @@ export function walletsOf(send: Send) {
         call(send, 'GET', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
       delete: (id: string, options?: CallOptions): Promise<void> =>
         call(send, 'DELETE', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
+      balances: (id: string, options?: CallOptions): Promise<readonly Balance[]> =>
+        call(send, 'GET', '/wallet-infra/byo-wallets/{id}/balances', { ...options, params: { id } }),
       transactions: (id: string, query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
         list(send, '/wallet-infra/byo-wallets/{id}/transactions', { ...options, params: { id }, query }),
     },

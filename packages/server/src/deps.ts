@@ -13,7 +13,7 @@ import {
 } from './features/payments/index.ts'
 import { publicRoutes } from './features/registry/index.ts'
 import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
-import { byoWalletRecount, createWalletDirectory } from './features/wallets/index.ts'
+import { createWalletPorts, walletRecounts } from './features/wallets/index.ts'
 import { Listeners, webhookRecount } from './features/webhooks/index.ts'
 import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
 import { openPartners } from './partners/index.ts'
@@ -106,8 +106,8 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       ...floor,
       ...partners,
       readinessDetails: async () => ({ screening: shownList(await screening.list()) }),
-      recounts: [paymentRecount, byoWalletRecount, webhookRecount, ...vaultRecounts],
-      receivingWallets: createWalletDirectory({ db }),
+      recounts: [paymentRecount, ...walletRecounts, webhookRecount, ...vaultRecounts],
+      ...createWalletPorts(floor, signatures),
       paymentLogExists,
       publicRoutes,
       recordPayment: createRecorder({ db }, { gasPerDayMax: config.settleGasPerDayMax }),

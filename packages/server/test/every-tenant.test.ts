@@ -40,6 +40,8 @@ async function makeLive({
   del,
   evt,
   bac,
+  mwt,
+  cad,
 }: Resources): Promise<void> {
   const { db } = world.database
   expect(await db.run(sql`update byo_wallets set environment = 'live' where id = ${byw}`)).toBe(1)
@@ -54,14 +56,18 @@ async function makeLive({
   expect(await db.run(sql`update webhooks set environment = 'live' where id = ${wh}`)).toBe(1)
   expect(await db.run(sql`update webhook_deliveries set environment = 'live' where id = ${del}`)).toBe(1)
   expect(await db.run(sql`update bank_accounts set environment = 'live' where id = ${bac}`)).toBe(1)
+  expect(await db.run(sql`update master_wallets set environment = 'live' where id = ${mwt}`)).toBe(1)
+  expect(await db.run(sql`update child_addresses set environment = 'live' where id = ${cad}`)).toBe(1)
   const told = [byw, evt, wh, ...vaults].map((name) => `%${name}%`)
   expect(
     await db.run(sql`update events set environment = 'live' where id || payload::text like any(${told}::text[])`),
   ).toBeGreaterThan(1)
   expect(await db.run(sql`update api_keys set environment = 'live' where id = ${key}`)).toBe(1)
   expect(
-    await db.run(sql`update audit_log set environment = 'live' where target in (${byw}, ${key}, ${wh}, ${bac})`),
-  ).toBe(4)
+    await db.run(
+      sql`update audit_log set environment = 'live' where target in (${byw}, ${key}, ${wh}, ${bac}, ${mwt})`,
+    ),
+  ).toBe(6)
 }
 
 /** Who must not know of the resources of `org`: in the test environment, and in the live one. */

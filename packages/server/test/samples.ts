@@ -4,6 +4,9 @@ import type { Org, World } from './world.ts'
 /** What a tenant has one of each of, for requests to name. */
 export interface Resources {
   readonly byw: string
+  /** A managed wallet, and a child address of it. */
+  readonly mwt: string
+  readonly cad: string
   readonly pay: string
   readonly plog: string
   readonly key: string
@@ -60,6 +63,7 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
   const session = await makeSession(world, key, body)
   return {
     byw: wallet.id,
+    ...(await makeManaged(world, key)),
     pay: String(verified.body.paymentId),
     plog: String(log?.id),
     key: String(spare.body.id),
@@ -72,6 +76,13 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     ...(await makeWebhook(world, key)),
     bac: String((await world.call(key, 'POST', '/wallet-infra/bank-accounts', bankAccount)).body.id),
   }
+}
+
+async function makeManaged(world: World, key: string): Promise<Pick<Resources, 'mwt' | 'cad'>> {
+  const path = '/wallet-infra/master-wallets'
+  const { id } = (await world.call(key, 'POST', path, { chain: 'base', supportedTokens: ['USDC'] })).body
+  const child = await world.call(key, 'POST', `${path}/${id}/child-addresses`, { name: 'Till' })
+  return { mwt: String(id), cad: String(child.body.id) }
 }
 
 /** Where nobody listens. */
@@ -167,6 +178,18 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'wallets.byo.transactions': () => ({ params: { id: ids.byw } }),
     // Refused, since these worlds have no chain; a rescan that finds something is in test/deposits.
     'wallets.deposits.rescan': () => ({ body: { chain: 'base', txHash: `0x${'ab'.repeat(32)}` } }),
+    'wallets.byo.balances': () => ({ params: { id: ids.byw } }),
+    'wallets.master.create': () => ({ body: { name: 'Treasury', chain: 'base', supportedTokens: ['USDC'] } }),
+    'wallets.master.list': () => ({}),
+    'wallets.master.get': () => ({ params: { id: ids.mwt } }),
+    'wallets.master.balances': () => ({ params: { id: ids.mwt } }),
+    'wallets.children.create': () => ({
+      params: { id: ids.mwt },
+      body: { name: 'Customer', metadata: { customer: ['a', { b: 1 }] }, count: 2 },
+    }),
+    'wallets.children.list': () => ({ params: { id: ids.mwt } }),
+    'wallets.children.get': () => ({ params: { id: ids.mwt, cad: ids.cad } }),
+    'wallets.children.balances': () => ({ params: { id: ids.mwt, cad: ids.cad } }),
     'chains.list': () => ({}),
     'chains.tokens': () => ({ params: { chain: 'base' } }),
     'organisations.create': () => ({ body: { name: 'Another' } }),

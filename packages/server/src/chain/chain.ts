@@ -20,6 +20,7 @@ import type { Clock } from '../platform/clock.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import { createBlockReads } from './block-reads.ts'
 import { fail } from './errors.ts'
+import { readHoldings } from './holdings.ts'
 import { createInspect } from './inspect.ts'
 import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
 import type { AuthorizationUse, Chain, Chains, Head, LookUp, SendAnswer, TokenDomain, Watch } from './port.ts'
@@ -92,6 +93,7 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chain, 'blo
       const sanctioned = answers.map((answer) => decoded(decodeBool, readHex(resultOf(answer), 'call result')))
       return { timestampSeconds, sanctioned }
     },
+    holdings: (questions) => readHoldings(rpc, network, questions),
     async tokenDomain(token) {
       const known = domains.get(token.toLowerCase()) ?? readDomain(await rpc.batch(domainReads(token)))
       if (known !== undefined) domains.set(token.toLowerCase(), known)

@@ -63,6 +63,8 @@ export interface Chain {
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
   /** What a sanctions oracle at that address says of each account, all of one block, and when that block was made. */
   sanctions(oracle: Address, accounts: readonly Address[]): Promise<Sanctions>
+  /** The native coin and tokens of accounts, in the order of the questions, as of the latest block. */
+  holdings(questions: readonly HoldingQuestion[]): Promise<readonly Holding[]>
   head(): Promise<Head>
   /** What the node thinks that a block builder wants beside the base fee, in wei; `undefined` when it will not say. */
   suggestedTip(): Promise<bigint | undefined>
@@ -78,6 +80,19 @@ export interface Chain {
   sendTempo(raw: Hex): Promise<TempoSendAnswer>
   /** One request: the newest block, the newest that can no longer be undone, and the receipts of these hashes, in their order. */
   lookUp(hashes: readonly Hex[]): Promise<LookUp>
+}
+
+export interface HoldingQuestion {
+  readonly account: Address
+  readonly tokens: readonly Address[]
+}
+
+/** Amounts in the smallest unit. */
+export interface Holding {
+  /** Undefined where the network has no native coin and what a node says of it means nothing. */
+  readonly native: bigint | undefined
+  /** In the order in which the question named the tokens. */
+  readonly tokens: readonly bigint[]
 }
 
 /** A signed EIP-3009 authorization to be looked at, as `checkAuthorization` of the protocol gives it. */

@@ -38,6 +38,8 @@ export interface AccountNode {
   readonly publicKey: Uint8Array
   /** 32 bytes. */
   readonly chainCode: Uint8Array
+  /** The version of the seed that it was derived from. */
+  readonly keyVersion: number
 }
 
 /** Which key of a tenant signs, and whom it must turn out to be. */
@@ -86,7 +88,7 @@ export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
       const row = (await findSeed(options.db, tenant)) ?? (await makeSeed(options, tenant))
       const node = await openNode(options, tenant, row, evmAccountPath(account))
       try {
-        return hdPublicOf(node, signatures)
+        return { ...hdPublicOf(node, signatures), keyVersion: row.version }
       } finally {
         wipeHdNode(node)
       }

@@ -8,6 +8,7 @@ export const idPrefixes = [
   'byw',
   'mwt',
   'cad',
+  'swp',
   'bac',
   'vlt',
   'sess',
@@ -41,6 +42,9 @@ export type ApiKeyId = Id<'key'>
 export type PaymentId = Id<'pay'>
 export type PaymentLogId = Id<'plog'>
 export type ByoWalletId = Id<'byw'>
+export type MasterWalletId = Id<'mwt'>
+export type ChildAddressId = Id<'cad'>
+export type SweepId = Id<'swp'>
 export type EventId = Id<'evt'>
 export type RequestId = Id<'req'>
 

@@ -1,4 +1,5 @@
 import { defineErrors } from '../../platform/errors.ts'
+import { gasErrors } from '../plans/index.ts'
 
 export const fail = defineErrors({
   'payment-not-found': { status: 404, title: 'Payment Not Found', detail: 'No such payment.' },
@@ -29,11 +30,7 @@ export const fail = defineErrors({
     title: 'Payment Voided',
     detail: 'The authorisation lapsed before it was settled; no money moved.',
   },
-  'settlement-budget-exceeded': {
-    status: 429,
-    title: 'Settlement Budget Exceeded',
-    detail: 'The gas that the operator grants this organisation per network and day is used up.',
-  },
+  ...gasErrors,
   'chain-not-supported': {
     status: 422,
     title: 'Chain Not Supported',

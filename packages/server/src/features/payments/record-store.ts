@@ -5,7 +5,6 @@ import type { Id } from '../../platform/ids.ts'
 import type { NewPayment } from './store.ts'
 
 const IdRow = z.object({ id: z.string() })
-const GasRow = z.object({ network: z.string(), gasReserved: z.string().transform((text) => BigInt(text)) })
 
 export interface NewReceipt {
   readonly payment: NewPayment
@@ -20,21 +19,6 @@ export interface RoundCount {
   readonly month: string
   readonly day: string
   readonly createdAt: Date
-}
-
-/** Gas reserved on a day, by network, without holding it. */
-export async function listGasReserved(
-  db: Queryable,
-  tenant: Tenant,
-  day: string,
-): Promise<ReadonlyMap<string, bigint>> {
-  const rows = await db.many(
-    GasRow,
-    sql`
-    select network, gas_reserved from settlement_budgets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and day = ${day}`,
-  )
-  return new Map(rows.map((row) => [row.network, row.gasReserved]))
 }
 
 /**

@@ -4,11 +4,22 @@ import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/d
 import { gather } from '../../platform/db/gather.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { newId } from '../../platform/ids.ts'
-import { addToCounter, limitError, lockCounter, monthOf, planOf, unlimited } from '../plans/index.ts'
+import {
+  addGasReserved,
+  addToCounter,
+  dayOf,
+  limitError,
+  listGasReserved,
+  lockCounter,
+  lockGasReserved,
+  monthOf,
+  planOf,
+  unlimited,
+} from '../plans/index.ts'
 import { fail } from './errors.ts'
-import { insertReceipts, listGasReserved } from './record-store.ts'
+import { insertReceipts } from './record-store.ts'
 import { gasOf } from './settlement-call.ts'
-import { addGasReserved, insertPayments, listTakenClaims, lockGasReserved, type NewPayment } from './store.ts'
+import { insertPayments, listTakenClaims, type NewPayment } from './store.ts'
 
 export interface Candidate {
   readonly ctx: Ctx
@@ -234,11 +245,6 @@ async function reserveGas(tx: Tx, made: readonly Candidate[]): Promise<void> {
       candidates.reduce((gas, { payment }) => gas + (payment.settlement === null ? 0n : gasOf(payment.settlement)), 0n),
     )
   }
-}
-
-/** The UTC day, under which a day's gas is counted. */
-export function dayOf(now: Date): string {
-  return now.toISOString().slice(0, 10)
 }
 
 function receivedPayload(payment: NewPayment): Record<string, unknown> {

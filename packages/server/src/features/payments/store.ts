@@ -116,7 +116,6 @@ const columns = sql`id, log_id, organisation_id, environment, wallet_id, api_key
 
 const IdRow = z.object({ id: z.string() })
 const ClaimRow = z.object({ claimKey: z.string() })
-const GasRow = z.object({ gasReserved: Amount })
 const CountRow = z.object({ count: z.bigint() })
 
 /** A payment about to be recorded, with its ids made. */
@@ -193,27 +192,6 @@ export async function insertPayments(
 export async function listTakenClaims(db: Queryable, claimKeys: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.many(ClaimRow, sql`select claim_key from payments where claim_key = any(${claimKeys}::text[])`)
   return new Set(rows.map((row) => row.claimKey))
-}
-
-/** Locks the day's gas budget and answers what is reserved of it. */
-export async function lockGasReserved(tx: Tx, tenant: Tenant, network: string, day: string): Promise<bigint> {
-  await tx.run(sql`
-    insert into settlement_budgets (organisation_id, environment, network, day, gas_reserved)
-    values (${tenant.organisationId}, ${tenant.environment}, ${network}, ${day}, 0) on conflict do nothing`)
-  const row = await tx.one(
-    GasRow,
-    sql`
-    select gas_reserved from settlement_budgets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network} and day = ${day}
-    for update`,
-  )
-  return row.gasReserved
-}
-
-export async function addGasReserved(tx: Tx, tenant: Tenant, network: string, day: string, gas: bigint): Promise<void> {
-  await tx.run(sql`
-    update settlement_budgets set gas_reserved = gas_reserved + ${gas.toString()}
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network} and day = ${day}`)
 }
 
 export function findPayment(db: Queryable, tenant: Tenant, paymentId: PaymentId): Promise<PaymentRow | undefined> {

@@ -15,6 +15,15 @@ const fail = defineErrors({
   'storage-quota-exceeded': { status: 429, title, detail: 'The storage that the plan grants is used up.' },
 })
 
+/** For operations that reserve gas of the operator's. */
+export const gasErrors = {
+  'settlement-budget-exceeded': {
+    status: 429,
+    title: 'Settlement Budget Exceeded',
+    detail: 'The gas that the operator grants this organisation per network and day is used up.',
+  },
+} as const
+
 /** The limit errors, for the tables of the operations that count. */
 export const planErrors = fail.table
 

@@ -44,6 +44,11 @@ export function monthOf(now: Date): string {
   return now.toISOString().slice(0, 7)
 }
 
+/** The UTC day, under which a day's gas is counted. */
+export function dayOf(now: Date): string {
+  return now.toISOString().slice(0, 10)
+}
+
 /** The calendar month in UTC that holds the instant: its first moment, and the first moment after it. */
 export function monthAround(now: Date): { readonly start: Date; readonly end: Date } {
   const year = now.getUTCFullYear()

@@ -45,7 +45,8 @@ export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoW
   })
 }
 
-function refuseUnknownTokens(network: Network, symbols: readonly string[]): void {
+/** 422 that names every symbol which the network has no token for. */
+export function refuseUnknownTokens(network: Network, symbols: readonly string[]): void {
   const known = network.tokens.map((token) => token.symbol).join(', ')
   const errors = symbols.flatMap((symbol, index) =>
     tokenBySymbol(network, symbol) === undefined

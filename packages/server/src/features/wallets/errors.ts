@@ -4,6 +4,16 @@ const notFound = { title: 'Wallet Not Found', detail: 'No such wallet.' }
 
 export const fail = defineErrors({
   'wallet-not-found': { status: 404, ...notFound },
+  'child-address-not-found': {
+    status: 404,
+    title: 'Child Address Not Found',
+    detail: 'The wallet has no such child address.',
+  },
+  'child-addresses-exhausted': {
+    status: 409,
+    title: 'Child Addresses Exhausted',
+    detail: 'The wallet has derived every address that it can. Make another master wallet.',
+  },
   'wallet-already-registered': {
     status: 409,
     title: 'Wallet Already Registered',

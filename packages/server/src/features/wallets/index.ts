@@ -1,6 +1,7 @@
 export { depositOperations } from './deposits/routes.ts'
 export { type DepositWatcher, startDepositWatcher } from './deposits/watcher.ts'
 export { walletErrors } from './errors.ts'
+export { createWalletPorts } from './real-ports.ts'
 export {
   createWalletDirectory,
   getPayableWallet,
@@ -8,6 +9,6 @@ export {
   type WalletDirectory,
   type WalletId,
 } from './receiving.ts'
-export { byoWalletRecount } from './recount.ts'
+export { walletRecounts } from './recount.ts'
 export { walletOperations } from './routes.ts'
 export { screeningJobs, screeningRecurring } from './screening/jobs.ts'

@@ -1,8 +1,10 @@
-import { type Address, type Chain, type Network, networkByName } from '@purser/protocol'
+import type { Address, Chain, Network } from '@purser/protocol'
 import type { Ctx, Deps, Tenant } from '../../platform/ctx.ts'
 import { gather } from '../../platform/db/gather.ts'
-import type { Id } from '../../platform/ids.ts'
+import { type Id, isId } from '../../platform/ids.ts'
 import { failNamed } from './errors.ts'
+import { networkOf } from './managed/managed.ts'
+import { listAskedManaged, listManagedAt, type ManagedReceiver } from './managed/receiving-store.ts'
 import { type ByoWalletRow, listAskedWallets, listWalletsAt, type PlaceQuestion, type WalletQuestion } from './store.ts'
 
 export type WalletId = Id<'byw'> | Id<'mwt'> | Id<'cad'>
@@ -32,14 +34,21 @@ export function createWalletDirectory(deps: Pick<Deps, 'db'>): WalletDirectory {
   const find = gather<WalletQuestion, ReceivingWallet | undefined>(
     { itemsMax: 256, roundsMax: 1 },
     async (questions) => {
-      const rows = await listAskedWallets(deps.db, questions)
-      const found = new Map(rows.map((row) => [nameOf({ tenant: row, walletId: row.id }), receiving(row)]))
+      const [own, managed] = [questions.filter(asksForByo), questions.filter((question) => !asksForByo(question))]
+      const found = new Map([
+        ...(own.length === 0 ? [] : await listAskedWallets(deps.db, own)).map(namedByo),
+        ...(managed.length === 0 ? [] : await listAskedManaged(deps.db, managed)).map(namedManaged),
+      ])
       return questions.map((question) => found.get(nameOf(question)))
     },
   )
   const findAt = gather<PlaceQuestion, ReceivingWallet | undefined>({ itemsMax: 256, roundsMax: 1 }, async (places) => {
-    const rows = await listWalletsAt(deps.db, places)
-    const found = new Map(rows.map((row) => [placeOf({ tenant: row, ...row }), receiving(row)]))
+    const [own, managed] = await Promise.all([listWalletsAt(deps.db, places), listManagedAt(deps.db, places)])
+    // An address that is registered as the customer's own and is ours all the same is ours.
+    const found = new Map([
+      ...own.map((row) => [placeOf({ tenant: row, ...row }), receiving(row)] as const),
+      ...managed.map((row) => [placeOf({ tenant: row, ...row }), managedReceiving(row)] as const),
+    ])
     return places.map((place) => found.get(placeOf(place)))
   })
   return {
@@ -59,6 +68,20 @@ export async function getPayableWallet(
   return wallet
 }
 
+function asksForByo({ walletId }: WalletQuestion): boolean {
+  return isId('byw', walletId)
+}
+
+type Owned = Awaited<ReturnType<typeof listAskedWallets>>[number]
+
+function namedByo(row: Owned): [string, ReceivingWallet] {
+  return [nameOf({ tenant: row, walletId: row.id }), receiving(row)]
+}
+
+function namedManaged(row: ManagedReceiver): [string, ReceivingWallet] {
+  return [nameOf({ tenant: row, walletId: row.id }), managedReceiving(row)]
+}
+
 function nameOf({ tenant, walletId }: WalletQuestion): string {
   return `${tenant.organisationId}/${tenant.environment}/${walletId}`
 }
@@ -69,7 +92,11 @@ function placeOf({ tenant, network, address }: PlaceQuestion): string {
 
 function receiving(row: ByoWalletRow): ReceivingWallet {
   const { id, address, chain, supportedTokens, amlStatus } = row
-  const network = networkByName(row.network)
-  if (network === undefined) throw new Error(`a wallet is on ${row.network}, which this build does not know`)
-  return { id, address, chain, network, supportedTokens, amlStatus, isActive: amlStatus !== 'flagged' }
+  return { id, address, chain, network: networkOf(row), supportedTokens, amlStatus, isActive: amlStatus !== 'flagged' }
+}
+
+/** The service's own address: nobody screens it, and what came from a flagged sender is frozen where it lies. */
+function managedReceiving(row: ManagedReceiver): ReceivingWallet {
+  const { id, address, chain, supportedTokens } = row
+  return { id, address, chain, network: networkOf(row), supportedTokens, amlStatus: 'clear', isActive: true }
 }

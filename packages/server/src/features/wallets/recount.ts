@@ -1,5 +1,9 @@
 import type { Recount } from '../plans/index.ts'
+import { countMasterWallets } from './managed/store.ts'
 import { countByoWallets } from './store.ts'
 
-/** How many wallets a tenant has registered, for rebuilding the counter. */
-export const byoWalletRecount: Recount = { kind: 'byoWallets', count: (db, tenant) => countByoWallets(db, tenant) }
+/** How many wallets a tenant has, registered and managed, for rebuilding the counters. */
+export const walletRecounts: readonly Recount[] = [
+  { kind: 'byoWallets', count: (db, tenant) => countByoWallets(db, tenant) },
+  { kind: 'managedWallets', count: (db, tenant) => countMasterWallets(db, tenant) },
+]

@@ -3,8 +3,11 @@ import { type Operation, operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { failChainName } from '../chains/index.ts'
 import { planErrors } from '../plans/index.ts'
+import { balanceOperations } from './balances/routes.ts'
 import { deleteByoWallet, getByoWallet, pageOfByoWallets, registerByoWallet } from './byo.ts'
+import { childAddressOperations } from './children/routes.ts'
 import { fail } from './errors.ts'
+import { masterWalletOperations } from './managed/routes.ts'
 import { ByoWallet, ByoWalletParams, NewByoWallet } from './schema.ts'
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
@@ -56,4 +59,7 @@ export const walletOperations: readonly Operation[] = [
     errors: notFound,
     run: (ctx, { params }) => deleteByoWallet(ctx, params.id),
   }),
+  ...masterWalletOperations,
+  ...childAddressOperations,
+  ...balanceOperations,
 ]

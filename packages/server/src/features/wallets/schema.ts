@@ -19,7 +19,7 @@ export const EvmAddress = z
   })
   .meta({ example: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' })
 
-const TokenSymbols = z
+export const TokenSymbols = z
   .array(z.string().min(1).max(32))
   .min(1)
   .max(32)

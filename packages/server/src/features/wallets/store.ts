@@ -6,7 +6,7 @@ import { id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
 import { AmlStatus } from './schema.ts'
 
-const StoredAddress = z.templateLiteral(['0x', z.string()])
+export const StoredAddress = z.templateLiteral(['0x', z.string()])
 
 export const ByoWalletRow = z.object({
   id: id('byw'),

@@ -1,8 +1,7 @@
 import { type Network, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import type { Chain, FeeSponsor } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
-import { dayOf } from '../record.ts'
-import { listGasReserved } from '../record-store.ts'
+import { dayOf, listGasReserved } from '../../plans/index.ts'
 import { isTempo } from './network.ts'
 import { sponsoredGasMax, sponsoredMaxFeePerGasMax } from './transaction.ts'
 

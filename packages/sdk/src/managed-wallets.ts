@@ -1,0 +1,47 @@
+import { call, callUntyped, list } from './call.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Answer, Body, Item } from './operations.ts'
+import type { Listing, PageQuery } from './paging.ts'
+import type { CallOptions, Send } from './transport.ts'
+
+export type NewMasterWallet = Body<operations['wallets.master.create']>
+export type MasterWallet = Answer<operations['wallets.master.get']>
+export type NewChildAddresses = Body<operations['wallets.children.create']>
+export type ChildAddress = Answer<operations['wallets.children.get']>
+export type Balance = Item<operations['wallets.master.balances']>
+
+const masters = '/wallet-infra/master-wallets'
+const master = `${masters}/{id}` as const
+
+/** The operations on wallets whose keys the service holds. */
+export function masterWalletsOf(send: Send) {
+  return {
+    create: (body: NewMasterWallet, options?: CallOptions): Promise<MasterWallet> =>
+      call(send, 'POST', masters, { ...options, body }),
+    list: (query?: PageQuery, options?: CallOptions): Listing<MasterWallet> =>
+      list(send, masters, { ...options, query }),
+    get: (id: string, options?: CallOptions): Promise<MasterWallet> =>
+      call(send, 'GET', master, { ...options, params: { id } }),
+    balances: (id: string, options?: CallOptions): Promise<readonly Balance[]> =>
+      call(send, 'GET', `${master}/balances`, { ...options, params: { id } }),
+  }
+}
+
+/** The operations on addresses derived from a master wallet. */
+export function childAddressesOf(send: Send) {
+  return {
+    /** One child address, or with `count` as many as it says, by index. */
+    create: <B extends NewChildAddresses>(
+      id: string,
+      body: B,
+      options?: CallOptions,
+    ): Promise<B extends { readonly count: number } ? ChildAddress[] : ChildAddress> =>
+      callUntyped(send, 'POST', `${master}/child-addresses`, { ...options, params: { id }, body }),
+    list: (id: string, query?: PageQuery, options?: CallOptions): Listing<ChildAddress> =>
+      list(send, `${master}/child-addresses`, { ...options, params: { id }, query }),
+    get: (id: string, cad: string, options?: CallOptions): Promise<ChildAddress> =>
+      call(send, 'GET', `${master}/child-addresses/{cad}`, { ...options, params: { id, cad } }),
+    balances: (id: string, cad: string, options?: CallOptions): Promise<readonly Balance[]> =>
+      call(send, 'GET', `${master}/child-addresses/{cad}/balances`, { ...options, params: { id, cad } }),
+  }
+}

@@ -1,0 +1,61 @@
+import { type Address, type Chain, formatAmount, type Network } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { ByoWalletId, MasterWalletId } from '../../../platform/ids.ts'
+import { requireChildAddress } from '../children/children.ts'
+import type { ChildAddressParams } from '../children/schema.ts'
+import { fail } from '../errors.ts'
+import { networkOf, requireMasterWallet } from '../managed/managed.ts'
+import { findByoWallet } from '../store.ts'
+import type { Balance } from './schema.ts'
+
+/** An account and what it was made to hold. */
+interface Holder {
+  readonly address: Address
+  readonly chain: Chain
+  readonly network: string
+  readonly supportedTokens: readonly string[]
+}
+
+export async function balancesOfMaster(ctx: Ctx, walletId: MasterWalletId): Promise<Balance[]> {
+  return balancesOf(ctx, await requireMasterWallet(ctx, walletId))
+}
+
+export async function balancesOfChild(ctx: Ctx, params: z.output<typeof ChildAddressParams>): Promise<Balance[]> {
+  const { address } = await requireChildAddress(ctx, params)
+  return balancesOf(ctx, { ...(await requireMasterWallet(ctx, params.id)), address })
+}
+
+export async function balancesOfByo(ctx: Ctx, walletId: ByoWalletId): Promise<Balance[]> {
+  const wallet = await findByoWallet(ctx.db, ctx.tenant, walletId)
+  if (wallet === undefined) throw fail('wallet-not-found')
+  return balancesOf(ctx, wallet)
+}
+
+/** The native coin first, where there is one, then the wallet's tokens in the order in which it names them. */
+async function balancesOf(ctx: Ctx, holder: Holder): Promise<Balance[]> {
+  const network = networkOf(holder)
+  const holding = await ctx.readHolding(network, holder.address)
+  const native =
+    network.nativeCoin === null || holding.native === undefined
+      ? []
+      : [balance(holder, network.nativeCoin, holding.native)]
+  return [
+    ...native,
+    ...holder.supportedTokens.flatMap((symbol) => tokenBalance(holder, network, symbol, holding.tokens)),
+  ]
+}
+
+function tokenBalance(holder: Holder, network: Network, symbol: string, held: readonly bigint[]): Balance[] {
+  const index = network.tokens.findIndex((token) => token.symbol === symbol)
+  const [token, raw] = [network.tokens[index], held[index]]
+  return token === undefined || raw === undefined ? [] : [balance(holder, token, raw)]
+}
+
+function balance(
+  { chain }: Holder,
+  { symbol, decimals }: { readonly symbol: string; readonly decimals: number },
+  raw: bigint,
+): Balance {
+  return { tokenSymbol: symbol, formattedBalance: formatAmount(raw, decimals), rawBalance: raw.toString(), chain }
+}

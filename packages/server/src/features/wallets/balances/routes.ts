@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { chainErrors } from '../../../chain/errors.ts'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { ChildAddressParams } from '../children/schema.ts'
+import { fail } from '../errors.ts'
+import { MasterWalletParams } from '../managed/schema.ts'
+import { ByoWalletParams } from '../schema.ts'
+import { balancesOfByo, balancesOfChild, balancesOfMaster } from './balances.ts'
+import { Balance } from './schema.ts'
+
+const description =
+  'The native coin, where the chain has one, and the tokens of the wallet, as of a block that is at most one block time old.'
+const output = z.array(Balance)
+const walletErrors = { 'wallet-not-found': fail.table['wallet-not-found'], ...chainErrors }
+
+export const balanceOperations: readonly Operation[] = [
+  operation({
+    id: 'wallets.master.balances',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}/balances',
+    summary: 'Read what a managed wallet holds.',
+    description,
+    params: MasterWalletParams,
+    output,
+    errors: walletErrors,
+    run: (ctx, { params }) => balancesOfMaster(ctx, params.id),
+  }),
+  operation({
+    id: 'wallets.children.balances',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}/balances',
+    summary: 'Read what a child address holds.',
+    description,
+    params: ChildAddressParams,
+    output,
+    errors: { 'child-address-not-found': fail.table['child-address-not-found'], ...chainErrors },
+    run: (ctx, { params }) => balancesOfChild(ctx, params),
+  }),
+  operation({
+    id: 'wallets.byo.balances',
+    method: 'GET',
+    path: '/wallet-infra/byo-wallets/{id}/balances',
+    summary: 'Read what a wallet of your own holds.',
+    description,
+    params: ByoWalletParams,
+    output,
+    errors: walletErrors,
+    run: (ctx, { params }) => balancesOfByo(ctx, params.id),
+  }),
+]

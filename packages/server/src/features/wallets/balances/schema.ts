@@ -1,0 +1,11 @@
+import { z } from 'zod'
+import { ChainName } from '../../chains/index.ts'
+
+/** What a wallet holds of one token, or of the native coin. */
+export const Balance = z.strictObject({
+  tokenSymbol: z.string(),
+  formattedBalance: z.string().meta({ description: 'Decimal amount.', example: '12.5' }),
+  rawBalance: z.string().meta({ description: 'Integer in the smallest unit.', example: '12500000' }),
+  chain: ChainName,
+})
+export type Balance = z.input<typeof Balance>

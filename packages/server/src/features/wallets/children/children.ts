@@ -1,0 +1,132 @@
+import type { Address } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { failPlatform } from '../../../platform/errors.ts'
+import { type MasterWalletId, newId } from '../../../platform/ids.ts'
+import type { Page } from '../../../platform/operation.ts'
+import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { watchAddresses } from '../deposits/watch.ts'
+import { fail } from '../errors.ts'
+import { requireMasterWallet } from '../managed/managed.ts'
+import type { DeriveAddress } from '../ports.ts'
+import type { ChildAddress, ChildAddressParams, NewChildAddresses } from './schema.ts'
+import {
+  type ChildAddressRow,
+  findChildAddress,
+  insertChildAddresses,
+  listChildAddresses,
+  lockParent,
+  markDerived,
+  type ParentRow,
+} from './store.ts'
+
+/** The last index that BIP-32 derives without the private parent. */
+const indexMax = 0x7fff_ffff
+
+/**
+ * Derives the next children of a wallet from its public node: no seed is opened. The master's row is held from the reading of
+ * its next index to the commit, so that of any number of requests each gets its own run of indices, without a gap.
+ */
+export function createChildAddresses(
+  ctx: Ctx,
+  walletId: MasterWalletId,
+  request: NewChildAddresses,
+): Promise<ChildAddress | ChildAddress[]> {
+  return ctx.db.tx(async (tx) => {
+    const parent = await lockParent(tx, ctx.tenant, walletId)
+    if (parent === undefined) throw fail('wallet-not-found')
+    const derived = deriveNext(ctx.deriveAddress, parent, request.count ?? 1)
+    const last = derived.at(-1)
+    if (last === undefined) throw fail('child-addresses-exhausted')
+    const children = childrenOf(ctx, { walletId, parent, derived, request })
+    await markDerived(tx, ctx.tenant, walletId, last.index + 1)
+    await insertChildAddresses(tx, ctx.tenant, children)
+    await watchAddresses(ctx, tx, watchesOf(parent, children))
+    const details = { count: children.length, firstIndex: derived[0]?.index, lastIndex: last.index }
+    await ctx.audit(tx, { action: 'wallets.children.create', target: walletId, details })
+    const shown = children.map(shownChildAddress)
+    return request.count === undefined && shown[0] !== undefined ? shown[0] : shown
+  })
+}
+
+interface Derived {
+  readonly index: number
+  readonly address: Address
+}
+
+/** The next accounts by index. An index that BIP-32 leaves without a key is passed over. Empty when so many are not left. */
+export function deriveNext(deriveAddress: DeriveAddress, parent: ParentRow, count: number): Derived[] {
+  const derived: Derived[] = []
+  for (let index = parent.nextChild; derived.length < count; index++) {
+    if (index > indexMax) return []
+    const address = deriveAddress(parent, index)
+    if (address !== undefined) derived.push({ index, address })
+  }
+  return derived
+}
+
+function childrenOf(
+  ctx: Ctx,
+  made: {
+    readonly walletId: MasterWalletId
+    readonly parent: ParentRow
+    readonly derived: readonly Derived[]
+    readonly request: NewChildAddresses
+  },
+): ChildAddressRow[] {
+  const { walletId, parent, derived, request } = made
+  const shared = {
+    masterWalletId: walletId,
+    account: parent.account,
+    name: request.name ?? null,
+    metadata: request.metadata ?? {},
+    createdAt: ctx.clock.now(),
+  }
+  return derived.map(({ index, address }) => ({ ...shared, id: newId('cad', ctx), childIndex: index, address }))
+}
+
+/** Children are watched as their master is. */
+function watchesOf({ chain, network, supportedTokens }: ParentRow, children: readonly ChildAddressRow[]) {
+  return children.map(({ id, address }) => ({ walletId: id, address, chain, network, supportedTokens }))
+}
+
+export async function getChildAddress(ctx: Ctx, params: z.output<typeof ChildAddressParams>): Promise<ChildAddress> {
+  return shownChildAddress(await requireChildAddress(ctx, params))
+}
+
+export async function requireChildAddress(
+  ctx: Ctx,
+  params: z.output<typeof ChildAddressParams>,
+): Promise<ChildAddressRow> {
+  const child = await findChildAddress(ctx.db, ctx.tenant, params)
+  if (child === undefined) throw fail('child-address-not-found')
+  return child
+}
+
+export async function pageOfChildAddresses(
+  ctx: Ctx,
+  walletId: MasterWalletId,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<ChildAddress>> {
+  await requireMasterWallet(ctx, walletId)
+  const page = { limit: query.limit, below: openIndexCursor(query.cursor) }
+  const rows = await listChildAddresses(ctx.db, ctx.tenant, walletId, page)
+  const { items, next } = pageOf(rows, query.limit, (row) => String(row.childIndex))
+  return { items: items.map(shownChildAddress), next }
+}
+
+function openIndexCursor(cursor: string | undefined): string | undefined {
+  const key = openCursor(cursor)
+  if (key === undefined || /^\d{1,10}$/.test(key)) return key
+  throw failPlatform('validation-error', { errors: [{ path: '/cursor', message: 'is not a cursor of this list' }] })
+}
+
+function shownChildAddress(row: ChildAddressRow): ChildAddress {
+  const { id, address, masterWalletId, name, metadata, createdAt } = row
+  return { id, address, derivationPath: pathOf(row), masterWalletId, name, metadata, createdAt }
+}
+
+/** Where the account's key is in the tree of the seed (BIP-44). */
+export function pathOf({ account, childIndex }: Pick<ChildAddressRow, 'account' | 'childIndex'>): string {
+  return `m/44'/60'/${account}'/0/${childIndex}`
+}

@@ -1,0 +1,24 @@
+import { type HdCurve, hdChildAddress } from '@purser/protocol'
+import type { DeriveAddress } from '../ports.ts'
+
+class NoChild extends Error {}
+
+/** Derives accounts with this curve. A sum that is no key is told from every other fault, which goes on. */
+export function createDeriveAddress(curve: HdCurve): DeriveAddress {
+  const telling: HdCurve = {
+    ...curve,
+    addToPublicKey(publicKey, tweak) {
+      const sum = curve.addToPublicKey(publicKey, tweak)
+      if (sum === undefined) throw new NoChild()
+      return sum
+    },
+  }
+  return (node, index) => {
+    try {
+      return hdChildAddress(node, index, telling)
+    } catch (error) {
+      if (error instanceof NoChild) return undefined
+      throw error
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { PageQuery } from '../../../platform/wire.ts'
+import { fail } from '../errors.ts'
+import { MasterWalletParams } from '../managed/schema.ts'
+import { childAddressTurns } from '../turns.ts'
+import { createChildAddresses, getChildAddress, pageOfChildAddresses } from './children.ts'
+import { ChildAddress, ChildAddressParams, NewChildAddresses } from './schema.ts'
+
+const walletNotFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
+
+export const childAddressOperations: readonly Operation[] = [
+  operation({
+    id: 'wallets.children.create',
+    method: 'POST',
+    path: '/wallet-infra/master-wallets/{id}/child-addresses',
+    summary: 'Derive the next child address of a managed wallet, or several.',
+    description: 'With count it answers an array of that many, in the order of their indices.',
+    params: MasterWalletParams,
+    input: NewChildAddresses,
+    output: z.union([ChildAddress, z.array(ChildAddress)]),
+    status: 201,
+    errors: { ...walletNotFound, 'child-addresses-exhausted': fail.table['child-addresses-exhausted'] },
+    turns: childAddressTurns,
+    run: (ctx, { params, body }) => createChildAddresses(ctx, params.id, body),
+  }),
+  operation({
+    id: 'wallets.children.list',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}/child-addresses',
+    summary: 'List the child addresses of a managed wallet, newest first.',
+    params: MasterWalletParams,
+    query: PageQuery,
+    output: ChildAddress,
+    list: true,
+    errors: walletNotFound,
+    run: (ctx, { params, query }) => pageOfChildAddresses(ctx, params.id, query),
+  }),
+  operation({
+    id: 'wallets.children.get',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}',
+    summary: 'Get one child address.',
+    params: ChildAddressParams,
+    output: ChildAddress,
+    errors: { 'child-address-not-found': fail.table['child-address-not-found'] },
+    run: (ctx, { params }) => getChildAddress(ctx, params),
+  }),
+]

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { id } from '../../../platform/ids.ts'
+import { Instant, Metadata, text } from '../../../platform/wire.ts'
+
+/** Children that one request derives at most. */
+export const childrenMax = 1_000
+/** Metadata of a request for several, as JSON text: it is written and answered once for each. */
+const sharedMetadataCharactersMax = 1_024
+
+export const NewChildAddresses = z
+  .strictObject({
+    name: text(200).optional(),
+    metadata: Metadata.optional(),
+    count: z
+      .int()
+      .min(1)
+      .max(childrenMax)
+      .optional()
+      .meta({
+        description: `Derive so many at once, at most ${childrenMax}; the answer is then an array, by index. Each has the same name and metadata.`,
+      }),
+  })
+  .refine(
+    ({ count, metadata }) =>
+      count === undefined || JSON.stringify(metadata ?? {}).length <= sharedMetadataCharactersMax,
+    { path: ['metadata'], message: `must be at most ${sharedMetadataCharactersMax} characters of JSON with count` },
+  )
+export type NewChildAddresses = z.output<typeof NewChildAddresses>
+
+/** An address derived from a master wallet: the service holds its key, which never leaves. */
+export const ChildAddress = z.strictObject({
+  id: id('cad'),
+  address: z.string(),
+  derivationPath: z.string().meta({ example: "m/44'/60'/0'/0/1" }),
+  masterWalletId: id('mwt'),
+  name: z.string().nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+  createdAt: Instant,
+})
+export type ChildAddress = z.input<typeof ChildAddress>
+
+export const ChildAddressParams = z.strictObject({ id: id('mwt'), cad: id('cad') })

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type ChildAddressId, id, type MasterWalletId } from '../../../platform/ids.ts'
+import { ChainName } from '../../chains/index.ts'
+import { StoredAddress } from '../store.ts'
+
+const Index = z.bigint().transform(Number)
+
+export const ChildAddressRow = z.object({
+  id: id('cad'),
+  masterWalletId: id('mwt'),
+  /** The hardened part of the path, which is the master's. */
+  account: z.number(),
+  childIndex: Index,
+  address: StoredAddress,
+  name: z.string().nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+  createdAt: z.date(),
+})
+export type ChildAddressRow = z.output<typeof ChildAddressRow>
+
+const columns = sql`c.id, master_wallet_id, account, child_index, c.address, c.name, metadata, c.created_at`
+
+export const ParentRow = z.object({
+  account: z.number(),
+  chain: ChainName,
+  network: z.string(),
+  supportedTokens: z.array(z.string()),
+  publicKey: z.instanceof(Uint8Array),
+  chainCode: z.instanceof(Uint8Array),
+  nextChild: Index,
+})
+export type ParentRow = z.output<typeof ParentRow>
+
+/** Holds the master's row, so that two requests never take the same index; undefined when the tenant has no such wallet. */
+export function lockParent(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Promise<ParentRow | undefined> {
+  return tx.maybeOne(
+    ParentRow,
+    sql`
+    select account, chain, network, supported_tokens, public_key, chain_code, next_child from master_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}
+    for update`,
+  )
+}
+
+/** Moves the index that the next child takes; the caller holds the master by `lockParent`. */
+export async function markDerived(tx: Tx, tenant: Tenant, walletId: MasterWalletId, nextChild: number): Promise<void> {
+  await tx.run(sql`
+    update master_wallets set next_child = ${nextChild}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
+}
+
+/** Inserts children that share all but id, index and address, in one statement. */
+export async function insertChildAddresses(
+  tx: Tx,
+  tenant: Tenant,
+  children: readonly ChildAddressRow[],
+): Promise<void> {
+  const first = children[0]
+  if (first === undefined) return
+  await tx.run(sql`
+    insert into child_addresses (id, organisation_id, environment, master_wallet_id, child_index, address, name, metadata, created_at)
+    select given.id, ${tenant.organisationId}, ${tenant.environment}, ${first.masterWalletId}, given.child_index, given.address, ${first.name},
+      ${JSON.stringify(first.metadata)}::jsonb, ${first.createdAt}
+    from unnest(${children.map((child) => child.id)}::text[], ${children.map((child) => child.childIndex)}::bigint[],
+      ${children.map((child) => child.address)}::text[]) as given (id, child_index, address)`)
+}
+
+export function findChildAddress(
+  db: Queryable,
+  tenant: Tenant,
+  { id: walletId, cad }: { readonly id: MasterWalletId; readonly cad: ChildAddressId },
+): Promise<ChildAddressRow | undefined> {
+  return db.maybeOne(
+    ChildAddressRow,
+    sql`
+    select ${columns} from child_addresses c join master_wallets m on m.id = master_wallet_id
+    where c.organisation_id = ${tenant.organisationId} and c.environment = ${tenant.environment} and c.id = ${cad}
+      and master_wallet_id = ${walletId}`,
+  )
+}
+
+/** Children of a wallet, newest first, one more than the limit; `below` is the index that the page before ended with. */
+export function listChildAddresses(
+  db: Queryable,
+  tenant: Tenant,
+  walletId: MasterWalletId,
+  page: { readonly limit: number; readonly below: string | undefined },
+): Promise<ChildAddressRow[]> {
+  return db.many(
+    ChildAddressRow,
+    sql`
+    select ${columns} from child_addresses c join master_wallets m on m.id = master_wallet_id
+    where c.organisation_id = ${tenant.organisationId} and c.environment = ${tenant.environment} and master_wallet_id = ${walletId}
+      and (${page.below ?? null}::bigint is null or child_index < ${page.below ?? null}::bigint)
+    order by child_index desc limit ${page.limit + 1}`,
+  )
+}

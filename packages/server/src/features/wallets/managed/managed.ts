@@ -1,0 +1,53 @@
+import { type Network, networkByName } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { MasterWalletId } from '../../../platform/ids.ts'
+import type { Page } from '../../../platform/operation.ts'
+import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { fail } from '../errors.ts'
+import type { MasterWallet } from './schema.ts'
+import { findMasterWallet, listMasterWallets, type MasterWalletRow } from './store.ts'
+
+export async function getMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<MasterWallet> {
+  return shownMasterWallet(await requireMasterWallet(ctx, walletId))
+}
+
+/** The tenant's wallet, or 404 as for one that never was. */
+export async function requireMasterWallet(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  walletId: MasterWalletId,
+): Promise<MasterWalletRow> {
+  const wallet = await findMasterWallet(ctx.db, ctx.tenant, walletId)
+  if (wallet === undefined) throw fail('wallet-not-found')
+  return wallet
+}
+
+export async function pageOfMasterWallets(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<MasterWallet>> {
+  const rows = await listMasterWallets(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
+  const page = pageOf(rows, query.limit, (row) => row.id)
+  return { items: page.items.map(shownMasterWallet), next: page.next }
+}
+
+/** The network of a stored wallet. */
+export function networkOf({ network: name }: { readonly network: string }): Network {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error(`a wallet is on ${name}, which this build does not know`)
+  return network
+}
+
+export function shownMasterWallet(row: MasterWalletRow): MasterWallet {
+  const { chainId, caip2 } = networkOf(row)
+  const { id, address, chain, name, supportedTokens, keyVersion, createdAt } = row
+  return {
+    id,
+    address,
+    chain,
+    chainId,
+    network: caip2,
+    name,
+    provisionStatus: 'active',
+    supportedTokens,
+    keyVersion,
+    createdAt,
+  }
+}

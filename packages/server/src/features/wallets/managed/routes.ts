@@ -1,0 +1,52 @@
+import { id } from '../../../platform/ids.ts'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { PageQuery } from '../../../platform/wire.ts'
+import { failChainName } from '../../chains/index.ts'
+import { planErrors } from '../../plans/index.ts'
+import { fail } from '../errors.ts'
+import { masterWalletTurns } from '../turns.ts'
+import { createMasterWallet } from './create.ts'
+import { getMasterWallet, pageOfMasterWallets } from './managed.ts'
+import { MasterWallet, MasterWalletParams, NewMasterWallet } from './schema.ts'
+
+export const masterWalletOperations: readonly Operation[] = [
+  operation({
+    id: 'wallets.master.create',
+    method: 'POST',
+    path: '/wallet-infra/master-wallets',
+    summary: 'Make a wallet whose key the service holds.',
+    input: NewMasterWallet,
+    output: MasterWallet,
+    status: 201,
+    errors: {
+      'token-not-supported': fail.table['token-not-supported'],
+      'chain-not-available': failChainName.table['chain-not-available'],
+      'managed-wallet-limit-reached': planErrors['managed-wallet-limit-reached'],
+    },
+    // Custody may ask a key service, which no transaction waits for.
+    idempotency: 'intent',
+    turns: masterWalletTurns,
+    resume: (ctx, walletId) => getMasterWallet(ctx, id('mwt').parse(walletId)),
+    run: (ctx, { body }) => createMasterWallet(ctx, body),
+  }),
+  operation({
+    id: 'wallets.master.list',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets',
+    summary: 'List the managed wallets, newest first.',
+    query: PageQuery,
+    output: MasterWallet,
+    list: true,
+    run: (ctx, { query }) => pageOfMasterWallets(ctx, query),
+  }),
+  operation({
+    id: 'wallets.master.get',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}',
+    summary: 'Get one managed wallet.',
+    params: MasterWalletParams,
+    output: MasterWallet,
+    errors: { 'wallet-not-found': fail.table['wallet-not-found'] },
+    run: (ctx, { params }) => getMasterWallet(ctx, params.id),
+  }),
+]

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { id } from '../../../platform/ids.ts'
+import { Instant, text } from '../../../platform/wire.ts'
+import { ChainName } from '../../chains/index.ts'
+import { TokenSymbols } from '../schema.ts'
+
+export const NewMasterWallet = z.strictObject({
+  name: text(200).optional(),
+  chain: ChainName,
+  supportedTokens: TokenSymbols,
+})
+export type NewMasterWallet = z.output<typeof NewMasterWallet>
+
+/** A wallet whose key the service holds. In the test environment `chainId` and `network` are those of the test network. */
+export const MasterWallet = z.strictObject({
+  id: id('mwt'),
+  address: z.string(),
+  chain: ChainName,
+  chainId: z.int(),
+  network: z.string().meta({ description: 'CAIP-2 id.', example: 'eip155:84532' }),
+  name: z.string().nullable(),
+  provisionStatus: z.literal('active'),
+  supportedTokens: z.array(z.string()),
+  keyVersion: z.int().meta({ description: 'The version of the seed that the wallet was derived from.' }),
+  createdAt: Instant,
+})
+export type MasterWallet = z.input<typeof MasterWallet>
+
+export const MasterWalletParams = z.strictObject({ id: id('mwt') })

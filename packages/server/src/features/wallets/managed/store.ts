@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { id, type MasterWalletId } from '../../../platform/ids.ts'
+import { ChainName } from '../../chains/index.ts'
+import { StoredAddress } from '../store.ts'
+
+const Bytes = z.instanceof(Uint8Array)
+
+export const MasterWalletRow = z.object({
+  id: id('mwt'),
+  account: z.number(),
+  address: StoredAddress,
+  chain: ChainName,
+  network: z.string(),
+  name: z.string().nullable(),
+  supportedTokens: z.array(z.string()),
+  keyVersion: z.number(),
+  publicKey: Bytes,
+  chainCode: Bytes,
+  createdAt: z.date(),
+})
+export type MasterWalletRow = z.output<typeof MasterWalletRow>
+
+const columns = sql`id, account, address, chain, network, name, supported_tokens, key_version, public_key, chain_code, created_at`
+
+/** The account that the tenant's next wallet would take; another request may take it first. */
+export async function findNextAccount(db: Queryable, tenant: Tenant): Promise<number> {
+  const row = await db.maybeOne(
+    z.object({ nextAccount: z.number() }),
+    sql`
+    select next_account from managed_wallet_accounts
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}`,
+  )
+  return row?.nextAccount ?? 0
+}
+
+/** Takes the tenant's next account until the transaction ends: given back when it fails, so that none is skipped. */
+export async function takeAccount(tx: Tx, tenant: Tenant): Promise<number> {
+  const row = await tx.one(
+    z.object({ account: z.number() }),
+    sql`
+    insert into managed_wallet_accounts (organisation_id, environment, next_account)
+    values (${tenant.organisationId}, ${tenant.environment}, 1)
+    on conflict (organisation_id, environment) do update set next_account = managed_wallet_accounts.next_account + 1
+    returning next_account - 1 as account`,
+  )
+  return row.account
+}
+
+export async function insertMasterWallet(tx: Tx, tenant: Tenant, wallet: MasterWalletRow): Promise<void> {
+  await tx.run(sql`
+    insert into master_wallets (id, organisation_id, environment, account, address, chain, network, name, supported_tokens, key_version,
+      public_key, chain_code, created_at)
+    values (${wallet.id}, ${tenant.organisationId}, ${tenant.environment}, ${wallet.account}, ${wallet.address}, ${wallet.chain},
+      ${wallet.network}, ${wallet.name}, ${wallet.supportedTokens}, ${wallet.keyVersion}, ${wallet.publicKey}, ${wallet.chainCode},
+      ${wallet.createdAt})`)
+}
+
+export function findMasterWallet(
+  db: Queryable,
+  tenant: Tenant,
+  walletId: MasterWalletId,
+): Promise<MasterWalletRow | undefined> {
+  return db.maybeOne(
+    MasterWalletRow,
+    sql`
+    select ${columns} from master_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`,
+  )
+}
+
+/** Wallets, newest first, one more than the limit. */
+export function listMasterWallets(
+  db: Queryable,
+  tenant: Tenant,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<MasterWalletRow[]> {
+  return db.many(
+    MasterWalletRow,
+    sql`
+    select ${columns} from master_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+    order by id desc limit ${page.limit + 1}`,
+  )
+}
+
+/** How many managed wallets there are, counted from the records. */
+export async function countMasterWallets(db: Queryable, tenant: Tenant): Promise<number> {
+  const row = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select count(*) as count from master_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}`,
+  )
+  return Number(row.count)
+}

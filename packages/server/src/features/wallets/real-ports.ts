@@ -1,0 +1,14 @@
+import type { HdCurve } from '@purser/protocol'
+import type { Deps } from '../../platform/ctx.ts'
+import { createHoldingReader } from './balances/read.ts'
+import { createDeriveAddress } from './children/derive.ts'
+import { createWalletDirectory } from './receiving.ts'
+
+/** What this room adds to the ports of a process. */
+export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, curve: HdCurve) {
+  return {
+    receivingWallets: createWalletDirectory(deps),
+    readHolding: createHoldingReader(deps),
+    deriveAddress: createDeriveAddress(curve),
+  }
+}
