@@ -1,4 +1,4 @@
-import type { Command, Outcome } from './command.ts'
+import type { Command, Option, Outcome, Told } from './command.ts'
 
 /** The two ways in which a command answers: for people, and for programs. */
 export const formats = ['text', 'json'] as const
@@ -27,6 +27,11 @@ export function printOutcome({ exitCode, lines, json }: Outcome, format: Format)
   return exitCode === 0 ? printed(0, lines) : failed(exitCode, lines)
 }
 
+/** What a command says while it goes on: lines, or one JSON value on a line of its own. */
+export function printTold({ lines, json }: Told, format: Format): string {
+  return textOf(format === 'json' ? [JSON.stringify(json)] : lines)
+}
+
 /** What goes to stdout, line by line. */
 export function printed(exitCode: Printed['exitCode'], lines: readonly string[]): Printed {
   return { exitCode, stdout: textOf(lines), stderr: '' }
@@ -46,12 +51,13 @@ export function usage(commands: readonly Command[]): readonly string[] {
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
     'Each command takes --help and --format json. purser --version says which version this is.',
+    'Exits with 0 when it is done, 1 when the answer is no, 2 when it could not be done.',
   ]
 }
 
 /** Help for one command. */
 export function usageOf({ name, summary, positionals, options, notes }: Command): readonly string[] {
-  const shown = Object.entries(options).map(([option, { value, about }]) => [`--${option} ${value}`, about] as const)
+  const shown = Object.entries(options).map(([option, { value, about }]) => [spelled(option, value), about] as const)
   const all = [...shown, ['--format text|json', 'for people or for programs (text when left out)'] as const]
   const width = Math.max(...all.map(([option]) => option.length))
   return [
@@ -62,6 +68,10 @@ export function usageOf({ name, summary, positionals, options, notes }: Command)
     ...all.map(([option, about]) => `  ${option.padEnd(width)}  ${about}`),
     ...(notes.length > 0 ? ['', ...notes] : []),
   ]
+}
+
+function spelled(option: string, value: Option['value']): string {
+  return value === undefined ? `--${option}` : `--${option} ${value}`
 }
 
 function textOf(lines: readonly string[]): string {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { Outside } from '../src/command.ts'
 import { run } from '../src/run.ts'
 
 /** The program, as `bin` in the manifest names it. */
@@ -19,7 +20,18 @@ export interface Ended {
 
 /** Runs `purser` with these arguments, in an environment that has nothing in it but a path. */
 export function purser(args: readonly string[], nodeOptions: readonly string[] = []): Promise<Ended> {
-  const child = spawn(process.execPath, [...nodeOptions, program, ...args], { env: { PATH: process.env.PATH } })
+  return purserOf({}, args, { nodeOptions })
+}
+
+/** The same with variables of the environment, and with something piped in. */
+export function purserOf(
+  env: Readonly<Record<string, string>>,
+  args: readonly string[],
+  { nodeOptions = [], stdin = '' }: { readonly nodeOptions?: readonly string[]; readonly stdin?: string } = {},
+): Promise<Ended> {
+  const child = spawn(process.execPath, [...nodeOptions, program, ...args], { env: { PATH: process.env.PATH, ...env } })
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(stdin)
   const out: Buffer[] = []
   const errors: Buffer[] = []
   child.stdout.on('data', (chunk: Buffer) => out.push(chunk))
@@ -32,16 +44,27 @@ export function purser(args: readonly string[], nodeOptions: readonly string[] =
 
 /** What the program would print and how it would end, without a process for it and without any network. */
 export async function ran(args: readonly string[]): Promise<Ended> {
-  const fetch = () => Promise.reject(new Error('nothing was to be fetched'))
-  const { exitCode, stdout, stderr } = await run(args, { fetch })
+  const outside: Outside = {
+    fetch: () => Promise.reject(new Error('nothing was to be fetched')),
+    env: {},
+    settingsDirectory: '/nowhere/purser',
+    readSecret: () => Promise.reject(new Error('nothing was to be asked')),
+    untilStopped: () => AbortSignal.abort(),
+    print: () => undefined,
+  }
+  const { exitCode, stdout, stderr } = await run(args, outside)
   return { code: exitCode, stdout, stderr }
 }
 
 /** A fresh directory, into which `put` writes files: a text or bytes as they are, anything else as JSON. It answers the path. */
-export function aDirectory(): { readonly put: (name: string, content: unknown) => string } {
+export function aDirectory(): {
+  readonly directory: string
+  readonly put: (name: string, content: unknown) => string
+} {
   const directory = mkdtempSync(path.join(tmpdir(), 'purser-cli-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   return {
+    directory,
     put: (name, content) => {
       const file = path.join(directory, name)
       const isPlain = typeof content === 'string' || content instanceof Uint8Array

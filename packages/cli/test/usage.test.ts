@@ -1,9 +1,14 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { composeApiKey } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { aSealer, reportItem, sealedBy } from '../../sdk/test/seal-stage.ts'
 import { commands } from '../src/commands.ts'
 import { aDirectory, program, purser, ran } from './stage.ts'
+
+/** Well formed, and nobody's. */
+const anApiKey = composeApiKey('test', new Uint8Array(32))
+const someKey = ['--key', anApiKey, '--base-url', 'https://pay.example.com']
 
 const manifest: { readonly version: string; readonly bin: Readonly<Record<string, string>> } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
@@ -18,7 +23,9 @@ test('npm starts the program by the name of purser', () => {
 test('help names every command, and the version is that of the package', async () => {
   const { code, stdout } = await purser(['--help'])
   expect(code).toBe(0)
-  for (const { name, summary } of commands) expect(stdout).toContain(`${name}  ${summary}`)
+  const shown = stdout.split('\n')
+  for (const { name, summary } of commands)
+    expect(shown.filter((line) => line.startsWith(`  ${name} `) && line.endsWith(`  ${summary}`))).toHaveLength(1)
   expect(await purser(['--version'])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
 })
 
@@ -43,12 +50,56 @@ test.each<[string, readonly string[], RegExp]>([
   ['no keys', ['verify', 'a.json'], /^Whose signature counts\?/],
   ['keys twice', ['verify', 'a.json', '--keys', 'jwks.json', '--from', 'https://pay.example.com'], /not both/],
   ['keys from an address that anybody can pose as', ['verify', 'a.json', '--from', 'http://pay.example.com'], /https/],
+  ['half a command', ['events'], /^There is no command events\.\n\nusage: [\s\S]*events resend/],
+  ['another half', ['events', 'delete'], /^There is no command events delete\./],
+  ['an event that does not exist', ['trigger', 'vault.sealled'], /^There is no event vault\.sealled\./],
+  ['nothing to trigger', ['trigger'], /either the type of an event or --list/],
+  ['an event and a list', ['trigger', 'vault.sealed', '--list'], /either the type of an event or --list/],
+  ['a flag with a value', ['trigger', '--list=all'], /--list/],
+  ['an id that is none', ['events', 'get', 'wh_1'], /is no id of an event/],
+  ['a limit that is no number', ['events', 'list', '--limit', 'all'], /--limit is a number from 1 to/],
+  [
+    'a forward address that is none',
+    ['listen', '--forward-to', 'localhost:3000', ...someKey],
+    /no address that events/,
+  ],
+  [
+    'a forward address with a password',
+    ['listen', '--forward-to', 'http://a:b@c/', ...someKey],
+    /no address that events/,
+  ],
+  ['a file to forward to', ['listen', '--forward-to', 'file:///etc/passwd', ...someKey], /no address that events/],
+  ['an event that cannot be listened to', ['listen', '--events', 'vault.sealed,x'], /^There is no event x\./],
+  ['nobody who is logged in', ['events', 'list'], /^Nobody is logged in\./],
+  ['a key without a service', ['events', 'list', ...someKey.slice(0, 2)], /^Which service\?/],
+  ['a service without a key', ['events', 'list', ...someKey.slice(2)], /^With which key\?/],
+  ['a key that was mistyped', ['events', 'list', '--key', `${anApiKey}x`, ...someKey.slice(2)], /missing or mistyped/],
+  ['a service that anybody can pose as', ['events', 'list', '--base-url', 'http://pay.example.com'], /https/],
+  ['no service to log in to', ['login'], /^Which service\?/],
   ['keys that are not there', ['verify', 'a.json', '--keys', '/nowhere/jwks.json'], /cannot be read \(ENOENT\)/],
 ])('%s is not understood and ends with 2', async (_what, args, said) => {
   const { code, stdout, stderr } = await ran(args)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(said)
   expect(stderr).not.toMatch(/\bat .*\.ts:\d/)
+})
+
+test('help of one command is that command’s, however it is asked for', async () => {
+  for (const { name } of commands) {
+    const words = name.split(' ')
+    expect((await ran(['help', ...words])).stdout).toBe((await ran([...words, '--help'])).stdout)
+  }
+  expect((await ran(['help', 'verfy'])).code).toBe(2)
+})
+
+test('no faulty run says a key, and a program reads why in JSON', async () => {
+  const args = ['events', 'list', '--key', `${anApiKey}x`, '--base-url', 'https://pay.example.com']
+  const [people, program] = [await ran(args), await ran([...args, '--format', 'json'])]
+  expect(people.stderr + program.stdout).not.toContain(anApiKey)
+  expect({ code: program.code, ...JSON.parse(program.stdout) }).toEqual({
+    code: 2,
+    error: { detail: people.stderr.trim() },
+  })
 })
 
 test('what cannot be read, or is no key set, ends with 2 and not with a verdict', async () => {

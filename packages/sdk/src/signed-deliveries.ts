@@ -52,8 +52,11 @@ export async function* listen(
       const response = await openAfter(open, { ...query, lastEventId: place.lastEventId }, options)
       if (response.status === 204 || response.body === null) return
       const ageOf = clockOf(response)
-      options.onOpen?.()
+      let isTold = false
       for await (const { id, data } of readEvents(textOf(response.body, options.signal))) {
+        // Not before the place is known at which it begins: from then on nothing can be missed.
+        if (!isTold) options.onOpen?.()
+        isTold = true
         if (data !== '') {
           const delivery = deliveryIn(id, data)
           if (ageOf(delivery) > ageSecondsMax) break

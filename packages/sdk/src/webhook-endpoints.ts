@@ -52,7 +52,7 @@ export type TriggeredEvent = Answer<operations['events.trigger']>
 export type TriggerRequest = Body<operations['events.trigger']>
 /** To one webhook, or to all that it concerns and every listener. */
 export type ResendRequest = Body<operations['events.resend']>
-export type Resent = Answer<operations['events.resend']>
+export type Resent = Json<operations['events.resend']['responses'][202]>
 export type ListenerSecret = Answer<operations['events.listener']>
 
 /** What happened in the organisation, for thirty days, and what happens. */

@@ -1,0 +1,79 @@
+import type { EventQuery, RecordedEvent } from '@purser/sdk'
+import { CannotDo, type Command } from '../command.ts'
+import { eventTypeIn } from '../event-type.ts'
+import { serviceOf, serviceOptions } from '../service.ts'
+
+const limitDefault = 20
+const limitMax = 10_000
+
+/** `purser events list`: what happened, the newest first. */
+export const eventsList: Command = {
+  name: 'events list',
+  summary: 'List the events of the last 30 days, newest first.',
+  positionals: [],
+  options: {
+    type: { value: '<event>', about: 'events of that type alone' },
+    limit: { value: '<number>', about: `at most so many (${limitDefault} when left out, at most ${limitMax})` },
+    ...serviceOptions,
+  },
+  notes: [],
+  async run(asked, outside) {
+    const limit = limitIn(asked.options.limit)
+    const type = asked.options.type === undefined ? undefined : eventTypeIn(asked.options.type)
+    const { purser } = await serviceOf(asked, outside)
+    const query: EventQuery = { ...(type !== undefined && { type }), limit: Math.min(limit, 500) }
+    const events = await purser.events.list(query).toArray({ limit })
+    const width = Math.max(0, ...events.map(({ type }) => type.length))
+    const lines = events.map(({ createdAt, type, id }) => `${createdAt}  ${type.padEnd(width)}  ${id}`)
+    return { exitCode: 0, lines: lines.length === 0 ? ['There are no events.'] : lines, json: events }
+  },
+}
+
+/** `purser events get`: one event whole. */
+export const eventsGet: Command = {
+  name: 'events get',
+  summary: 'Show one event of the last 30 days.',
+  positionals: ['<evt_…>'],
+  options: { ...serviceOptions },
+  notes: [],
+  async run(asked, outside) {
+    const id = idIn(asked.positionals)
+    const { purser } = await serviceOf(asked, outside)
+    const event = await purser.events.get(id)
+    return { exitCode: 0, lines: linesOf(event), json: event }
+  },
+}
+
+/** `purser events resend`: tells an event again, under the same id. */
+export const eventsResend: Command = {
+  name: 'events resend',
+  summary: 'Send an event again, with the same id: to all that it concerns and every listener, or to one webhook.',
+  positionals: ['<evt_…>'],
+  options: { webhook: { value: '<wh_…>', about: 'to this webhook alone, and to no listener' }, ...serviceOptions },
+  notes: [],
+  async run(asked, outside) {
+    const { webhook } = asked.options
+    const id = idIn(asked.positionals)
+    const { purser } = await serviceOf(asked, outside)
+    const resent = await purser.events.resend(id, webhook === undefined ? {} : { webhookId: webhook })
+    const { deliveries } = resent
+    const goal = webhook ?? `${deliveries} ${deliveries === 1 ? 'webhook' : 'webhooks'}, and to whoever listens`
+    return { exitCode: 0, lines: [`${resent.eventId} goes again to ${goal}.`], json: resent }
+  },
+}
+
+function idIn([id = '']: readonly string[]): string {
+  if (!/^evt_[0-9a-z]+$/.test(id)) throw new CannotDo(`${id} is no id of an event: evt_…`)
+  return id
+}
+
+function limitIn(text: string | undefined): number {
+  if (text === undefined) return limitDefault
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > limitMax) throw new CannotDo(`--limit is a number from 1 to ${limitMax}.`)
+  return limit
+}
+
+function linesOf({ id, type, createdAt, payload }: RecordedEvent): readonly string[] {
+  return [`${type}  ${id}`, createdAt, '', ...JSON.stringify(payload, null, 2).split('\n')]
+}
