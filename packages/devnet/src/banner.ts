@@ -25,6 +25,10 @@ export function banner(
     '',
     exampleCall(dev),
     '',
+    'See its event come in, in another terminal (--forward-to brings it to a server of yours, signed):',
+    '',
+    `  PURSER_BASE_URL=${dev.baseUrl} PURSER_API_KEY=${dev.apiKey} npx purser listen`,
+    '',
     'Ctrl-C stops everything; starting again finds the same data.',
   ].join('\n')
 }

@@ -1,4 +1,5 @@
 import { castOf } from './demo-cast.ts'
+import { hearOfIt, type Listening } from './demo-listen.ts'
 import { tellOfMpp } from './demo-mpp.ts'
 import { tellOfProof } from './demo-proof.ts'
 import type { Provider } from './demo-provider.ts'
@@ -10,15 +11,19 @@ import type { Step } from './narrator.ts'
 interface Stage {
   readonly dev: Dev
   readonly provider: Provider
+  readonly listening: Listening
   /** Ends everything that stands on it. */
   readonly stopAll: () => Promise<void>
 }
 
 /** The whole story, each step checked where the truth is: on the wire, on the chain, in the payment log, by the verifier. */
-export async function tellStory({ dev, provider, stopAll }: Stage, step: Step): Promise<void> {
+export async function tellStory({ dev, provider, listening, stopAll }: Stage, step: Step): Promise<void> {
   const cast = await castOf(dev, provider)
   await tellOfX402(cast, step)
   await tellOfMpp(cast, step)
   const research = await tellOfSession(cast, step)
+  await step("Through purser listen the provider's own machine hears of it too, signed", () =>
+    hearOfIt(listening, research),
+  )
   await tellOfProof(cast, research, { step, stopAll })
 }

@@ -1,3 +1,4 @@
+import { startListening } from './demo-listen.ts'
 import { startProvider } from './demo-provider.ts'
 import { tellStory } from './demo-story.ts'
 import { createNarrator } from './narrator.ts'
@@ -31,7 +32,10 @@ async function tell(): Promise<void> {
     stops.add(value.stop)
     return { value, says: `GET ${value.forecastUrl}; POST ${value.researchUrl}/open, /fill, /seal` }
   })
-  await tellStory({ dev, provider, stopAll: () => stops.run() }, step)
+  // It comes up while the story goes on, and hears of what happens until then as well.
+  const listening = await startListening(dev)
+  stops.add(listening.stop)
+  await tellStory({ dev, provider, listening, stopAll: () => stops.run() }, step)
 }
 
 async function startFresh() {
