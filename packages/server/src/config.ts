@@ -1,7 +1,9 @@
 import path from 'node:path'
 import { parseDuration } from '@purser/protocol'
+import type { KeySource } from './custody/index.ts'
 import { type PlanName, planNames } from './features/plans/index.ts'
 import type { S3Settings } from './files/index.ts'
+import { readKeySettings } from './key-settings.ts'
 import { type PartnerSettings, readPartners } from './partner-config.ts'
 import type { Environment } from './platform/ctx.ts'
 
@@ -18,7 +20,10 @@ export interface Config {
   readonly baseUrl: string
   readonly dashboardUrl: string
   readonly environments: readonly Environment[]
-  readonly keyEncryption: { readonly file: string } | { readonly base64: string }
+  /** The key-encryption key: in a database in which nothing is sealed yet it becomes the one that seals. */
+  readonly keyEncryption: KeySource
+  /** Keys that open what was sealed before, while a rotation lasts. */
+  readonly keyEncryptionAlso?: readonly KeySource[]
   /** Whether a missing key-encryption key may be made: only `npm start` says yes. */
   readonly createKeyEncryptionKey: boolean
   /** JSON-RPC addresses per network name, tried in order. */
@@ -78,6 +83,7 @@ export function readConfig(
 ): Config | { readonly faults: readonly ConfigFault[] } {
   const faults: ConfigFault[] = []
   const read = createReader(env, faults)
+  const keys = readKeySettings(env, faults)
   const config: Config = {
     role: readRole(args, env, faults),
     databaseUrl: read.required(
@@ -96,7 +102,8 @@ export function readConfig(
       .required('DASHBOARD_URL', 'the address of the dashboard, such as https://app.example.com', isWebUrl)
       .replace(/\/+$/, ''),
     environments: readEnvironments(env, faults),
-    keyEncryption: readKeyEncryption(env, faults),
+    keyEncryption: keys.first,
+    keyEncryptionAlso: keys.also,
     createKeyEncryptionKey: false,
     rpcUrls: readRpcUrls(env, networks, faults),
     rpcTimeoutMs: read.integer('RPC_TIMEOUT_MS', 4_000, 100, 60_000),
@@ -205,22 +212,6 @@ function readEnvironments(env: Env, faults: ConfigFault[]): Environment[] {
   if (known.length !== names.length)
     faults.push({ name: 'ENVIRONMENTS', fault: 'is not usable', how: 'set it to test, live or test,live' })
   return known
-}
-
-function readKeyEncryption(env: Env, faults: ConfigFault[]): Config['keyEncryption'] {
-  const file = env.KEY_ENCRYPTION_KEY_FILE
-  const base64 = env.KEY_ENCRYPTION_KEY
-  if (file !== undefined && file !== '') return { file }
-  if (base64 !== undefined && base64 !== '' && Buffer.from(base64, 'base64').length === 32) return { base64 }
-  faults.push({
-    name: 'KEY_ENCRYPTION_KEY_FILE',
-    fault:
-      base64 === undefined || base64 === ''
-        ? 'is missing'
-        : 'is missing, and KEY_ENCRYPTION_KEY is not 32 bytes of base64',
-    how: 'name a file of 32 random bytes, mode 0600 (head -c 32 /dev/urandom > kek; chmod 600 kek), or set KEY_ENCRYPTION_KEY to their base64; keep a copy, since without it no key opens again',
-  })
-  return { base64: '' }
 }
 
 /** `VAULT_TTL_<PLAN>=<default>/<most>`, such as `24h/7d` or `30d/unlimited`. */

@@ -44,6 +44,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
   const random = overrides.random ?? systemRandom
   const log = overrides.log ?? createLog({ level: config.logLevel })
   const metrics = createMetrics()
+  const outbound = createOutbound()
   const db = openDb({ url: config.databaseUrl, connectionsMax: config.databaseConnectionsMax, log })
   try {
     await migrate(db)
@@ -56,11 +57,11 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       random,
       log,
       signatures,
-      source: config.keyEncryption,
+      outbound,
+      keys: { first: config.keyEncryption, also: config.keyEncryptionAlso ?? [] },
       createIfMissing: config.createKeyEncryptionKey,
       mppChallengeSeconds: challengeSeconds,
     })
-    const outbound = createOutbound()
     const chains = createChains({
       outbound,
       clock,
@@ -166,6 +167,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       },
     }
   } catch (error) {
+    await outbound.close().catch(() => undefined)
     await db.close().catch(() => undefined)
     throw error
   }

@@ -1,12 +1,13 @@
 import type { z } from 'zod'
-import type { KeySource } from '../custody/index.ts'
+import type { KeyRing } from '../custody/index.ts'
 import type { Acting } from '../features/organisations/index.ts'
 import type { Environment } from '../platform/ctx.ts'
 
 /** What a command works with: the database as the operator, and what the deployment serves. */
 export interface Operator extends Acting {
   readonly environments: readonly Environment[]
-  readonly keySource: KeySource | undefined
+  /** Opens the key-encryption keys that the environment names; undefined when it names none. */
+  readonly openKeys: (() => Promise<KeyRing>) | undefined
 }
 
 /** What a command found or did: for people, for scripts, and the exit code. */

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { rotateMppSecret } from '../custody/index.ts'
 import {
   createKeyAsOperator,
   Email,
@@ -15,6 +14,7 @@ import { PlanName, planNames } from '../features/plans/index.ts'
 import { id, newId } from '../platform/ids.ts'
 import { text } from '../platform/wire.ts'
 import { type Command, command } from './command.ts'
+import { keyCommands } from './key-commands.ts'
 import { refreshSanctions } from './refresh-sanctions.ts'
 
 const Name = text(200, 1)
@@ -108,28 +108,6 @@ async function judge(operator: Parameters<typeof verifyAuditLog>[0], organisatio
   return { organisationId, intact: true, says: `intact, ${verdict.records} records` }
 }
 
-const rotateMpp = command({
-  name: 'rotate-mpp-secret',
-  summary: 'Make a new secret for MPP challenges; those made under the old one can be paid until they expire.',
-  options: {},
-  schema: z.strictObject({}),
-  async run({ keySource: source, ...operator }) {
-    if (source === undefined) {
-      const reason =
-        'set KEY_ENCRYPTION_KEY_FILE or KEY_ENCRYPTION_KEY as for purser serve: the new secret is sealed with it'
-      return { text: reason, json: { error: reason }, exitCode: 1 }
-    }
-    const rotation = await rotateMppSecret({ ...operator, source })
-    const { current, retired } = rotation
-    const lines = [`${current} is the MPP secret`, ...(retired === null ? [] : [`${retired} is retired`])]
-    return {
-      text: [...lines, 'Processes that run take it up within 30 seconds.'].join('\n'),
-      json: rotation,
-      exitCode: 0,
-    }
-  },
-})
-
 function keyLine(key: NewApiKey): string {
   return `${`${key.environment} key`.padEnd(12)}  ${key.key}  (${key.id})`
 }
@@ -139,6 +117,6 @@ export const commands: readonly Command[] = [
   createKey,
   changePlan,
   verifyAuditLogs,
-  rotateMpp,
+  ...keyCommands,
   refreshSanctions,
 ]

@@ -1,10 +1,12 @@
 import { parseArgs } from 'node:util'
+import { openKeyRing } from '../custody/index.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Db, openDb } from '../platform/db/db.ts'
 import { migrate } from '../platform/db/migrate.ts'
 import { Problem } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { createLog } from '../platform/log.ts'
+import { createOutbound, type Outbound } from '../platform/outbound.ts'
 import { systemRandom } from '../platform/random.ts'
 import type { Command, Operator, Outcome } from './command.ts'
 import { commands } from './commands.ts'
@@ -22,7 +24,7 @@ export async function runAdmin(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Printed> {
-  const [name, ...rest] = args[0] === 'admin' ? args.slice(1) : args
+  const { name, rest } = splitArgs(args)
   if (name === undefined || name === '--help') return printed(0, usage())
   const command = commands.find((known) => known.name === name)
   if (command === undefined) return failed(2, `unknown command: ${name}\n\n${usage()}`)
@@ -36,24 +38,37 @@ export async function runAdmin(
   return outcome.exitCode === 0 || read.format === 'json' ? printed(outcome.exitCode, text) : failed(1, text)
 }
 
+/** A leading `admin` says nothing; `keys` and the word after it are one command. */
+function splitArgs(args: readonly string[]): { readonly name: string | undefined; readonly rest: readonly string[] } {
+  const [first, ...more] = args[0] === 'admin' ? args.slice(1) : args
+  if (first !== 'keys' || more[0] === undefined || more[0].startsWith('-')) return { name: first, rest: more }
+  return { name: `keys ${more[0]}`, rest: more.slice(1) }
+}
+
 async function withOperator(settings: AdminSettings, work: (operator: Operator) => Promise<Outcome>): Promise<Outcome> {
   const log = createLog({ level: 'silent' })
   const db = openDb({ url: settings.databaseUrl, connectionsMax: 2, log })
+  const outbound = createOutbound()
   try {
     await migrate(db)
-    return await work(operatorOf(db, settings))
+    return await work(operatorOf(settings, { db, outbound }))
   } catch (error) {
     const reason =
       error instanceof Problem ? error.entry.detail : `failed: ${error instanceof Error ? error.message : error}`
     return { text: reason, json: { error: reason }, exitCode: 1 }
   } finally {
+    await outbound.close()
     await db.close()
   }
 }
 
-function operatorOf(db: Db, { environments, keySource }: AdminSettings): Operator {
-  const floor = { db, clock: systemClock, random: systemRandom, environments, keySource }
-  return { ...floor, actor: { kind: 'operator' }, requestId: newId('req', floor) }
+function operatorOf(
+  { environments, keys }: AdminSettings,
+  { db, outbound }: { readonly db: Db; readonly outbound: Outbound },
+): Operator {
+  const floor = { db, clock: systemClock, random: systemRandom }
+  const openKeys = keys && (() => openKeyRing(keys, { ...floor, outbound, createIfMissing: false }))
+  return { ...floor, environments, openKeys, actor: { kind: 'operator' }, requestId: newId('req', floor) }
 }
 
 interface ReadOptions {
@@ -80,13 +95,17 @@ function readOptions(command: Command, args: readonly string[]): ReadOptions | s
 }
 
 function usage(): string {
-  const lines = commands.map(({ name, summary }) => `  purser admin ${name.padEnd(22)} ${summary}`)
+  const lines = commands.map(({ name, summary }) => `  ${fullName(name).padEnd(35)} ${summary}`)
   return `Commands of the operator, on the database that DATABASE_URL names:\n\n${lines.join('\n')}\n\nEach takes --help and --format json.`
+}
+
+function fullName(name: string): string {
+  return name.startsWith('keys ') ? `purser ${name}` : `purser admin ${name}`
 }
 
 function usageOf({ name, summary, options }: Command): string {
   const lines = Object.entries(options).map(([option, about]) => `  --${option.padEnd(16)} ${about}`)
-  return `purser admin ${name}: ${summary}\n\n${lines.join('\n')}\n  --format           text or json (default text)`
+  return `${fullName(name)}: ${summary}\n\n${lines.join('\n')}\n  --format           text or json (default text)`
 }
 
 function printed(exitCode: Printed['exitCode'], text: string): Printed {

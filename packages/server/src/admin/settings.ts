@@ -1,4 +1,6 @@
-import type { KeySource } from '../custody/index.ts'
+import type { ConfigFault } from '../config.ts'
+import type { KeySources } from '../custody/index.ts'
+import { readKeySettings } from '../key-settings.ts'
 import type { Environment } from '../platform/ctx.ts'
 
 /** What admin commands need of the environment: far less than serving does. */
@@ -6,8 +8,8 @@ export interface AdminSettings {
   readonly databaseUrl: string
   /** The environments that the deployment serves, as `ENVIRONMENTS` says. */
   readonly environments: readonly Environment[]
-  /** Where the key-encryption key is; undefined when the environment does not say, which only commands on keys mind. */
-  readonly keySource: KeySource | undefined
+  /** Where the key-encryption keys are; undefined when the environment does not say it well, which only commands on keys mind. */
+  readonly keys: KeySources | undefined
 }
 
 /** Reads the settings, or says in one sentence what is missing and how to set it. */
@@ -19,12 +21,12 @@ export function readAdminSettings(env: Readonly<Record<string, string | undefine
   const names = (env.ENVIRONMENTS ?? 'test,live').split(',').map((name) => name.trim())
   const environments = names.filter((name): name is Environment => name === 'test' || name === 'live')
   if (environments.length !== names.length) return 'ENVIRONMENTS is not usable: set it to test, live or test,live'
-  return { databaseUrl, environments, keySource: readKeySource(env) }
+  return { databaseUrl, environments, keys: readKeys(env) }
 }
 
-/** As `purser serve` reads them: the file first. */
-function readKeySource(env: Readonly<Record<string, string | undefined>>): KeySource | undefined {
-  const { KEY_ENCRYPTION_KEY_FILE: file = '', KEY_ENCRYPTION_KEY: base64 = '' } = env
-  if (file !== '') return { file }
-  return base64 === '' ? undefined : { base64 }
+/** As `purser serve` reads them. */
+function readKeys(env: Readonly<Record<string, string | undefined>>): KeySources | undefined {
+  const faults: ConfigFault[] = []
+  const keys = readKeySettings(env, faults)
+  return faults.length === 0 ? keys : undefined
 }

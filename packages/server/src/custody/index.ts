@@ -1,22 +1,28 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Signatures } from '../chain/index.ts'
 import type { Signer } from '../chain/port.ts'
 import { type Clock, instantOf } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Log } from '../platform/log.ts'
+import type { Outbound } from '../platform/outbound.ts'
 import type { Random } from '../platform/random.ts'
 import type { Sealer } from '../platform/secret.ts'
-import { decrypt, encrypt, localKeyEncryption } from './envelope.ts'
-import { type KeySource, readKey } from './key-file.ts'
+import { refuseOtherKeys } from './current-key.ts'
+import { decrypt, encrypt } from './envelope.ts'
+import { findCurrentFingerprint } from './kek-store.ts'
+import { type KeySources, openKeyRing } from './key-sources.ts'
 import { createMppSecrets, type MppSecrets } from './mpp-secrets.ts'
-import { ensureKey, type KeyMaking, openKey, refuseOtherKey } from './service-keys.ts'
+import { ensureKey, type KeyMaking, openKey } from './service-keys.ts'
 import { createServiceSeal, type ServiceSeal } from './service-seal.ts'
 import { createSigner } from './signer.ts'
-import { listFingerprints, lockKeys } from './store.ts'
+import type { SealedKeyRow } from './store.ts'
 import { createWalletKeys, type WalletKeys } from './wallet-keys.ts'
 
-export type { KeySource } from './key-file.ts'
+export type { KeyRing } from './key-encryption.ts'
+export type { GcpKmsSource, KeySource, KeySources } from './key-sources.ts'
+export { openKeyRing } from './key-sources.ts'
 export type { MppMacs, MppSecrets } from './mpp-secrets.ts'
+export { type KekRotation, rotateKek } from './rotate-kek.ts'
 export { rotateMppSecret } from './rotate-mpp-secret.ts'
 export type { ServiceSeal } from './service-seal.ts'
 export type { AccountNode, WalletKey, WalletKeys, WalletSigner } from './wallet-keys.ts'
@@ -26,8 +32,9 @@ export interface CustodyOptions {
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
+  readonly outbound: Pick<Outbound, 'exchange'>
   readonly signatures: Signatures
-  readonly source: KeySource
+  readonly keys: KeySources
   readonly createIfMissing: boolean
   /** How long an MPP challenge lives, so that a retired secret is good for as long as what was made under it. */
   readonly mppChallengeSeconds: number
@@ -46,66 +53,67 @@ export interface Custody {
 
 /**
  * Opens the service's own keys, making those that are missing: once, however many processes start together. A
- * key-encryption key that is not the one the database knows stops the start before anything is opened or made.
+ * key-encryption key that is not the one the database knows stops the start before anything is opened or made. No key service is
+ * asked while a transaction is open.
  */
 export async function openCustody(options: CustodyOptions): Promise<Custody> {
-  const kek = localKeyEncryption(
-    readKey(options.source, { ...options, createIfMissing: await mayCreate(options) }),
-    options.random,
-  )
-  const making = keyMaking(options)
-  const rows = await options.db.tx(async (tx) => {
-    await lockKeys(tx)
-    await refuseOtherKey(tx, kek, options.clock)
-    await ensureKey(tx, kek, 'seal', making)
-    return {
-      settler: await ensureKey(tx, kek, 'settler', making),
-      token: await ensureKey(tx, kek, 'settlement-token', making),
-      link: await ensureKey(tx, kek, 'file-link', making),
-      answers: await ensureKey(tx, kek, 'answers', making),
-      mpp: await ensureKey(tx, kek, 'mpp-challenge', making),
-    }
-  })
-  const answers = await openKey(kek, rows.answers)
-  const mppSecrets = createMppSecrets({ ...options, openKey: (row) => openKey(kek, row) })
+  const ring = await openKeyRing(options.keys, { ...options, createIfMissing: await mayCreate(options) })
+  await refuseOtherKeys({ ...options, ring })
+  const making = keyMaking({ ...options, ring })
+  const open = (row: SealedKeyRow) => openKey(making, row)
+  await ensureKey('seal', making)
+  await ensureKey('mpp-challenge', making)
+  const settler = await ensureKey('settler', making)
+  const answers = await opened('answers', making)
+  const mppSecrets = createMppSecrets({ ...options, openKey: open })
   await mppSecrets.load()
   return {
-    settler: await createSigner(() => openKey(kek, rows.settler), options.signatures),
+    settler: await createSigner(() => open(settler), options.signatures),
     sealer: {
       seal: (plaintext, associatedData) => encrypt(answers, plaintext, associatedData, options.random),
       open: (sealed, associatedData) => decrypt(answers, sealed, associatedData),
     },
-    settlementTokens: createTokens(await openKey(kek, rows.token)),
-    fileLinks: createLinks(await openKey(kek, rows.link)),
+    settlementTokens: createTokens(await opened('settlement-token', making)),
+    fileLinks: createLinks(await opened('file-link', making)),
     mppSecrets,
-    seal: await createServiceSeal(options.db, (row) => openKey(kek, row), instantOf(0)),
-    walletKeys: createWalletKeys({ ...options, kek }),
+    seal: await createServiceSeal(options.db, open, instantOf(0)),
+    walletKeys: createWalletKeys({ ...options, ring }),
   }
 }
 
 /** A new key-encryption key would open nothing of a database that was sealed with another, and would hide that one is lost. */
 async function mayCreate({ db, createIfMissing }: CustodyOptions): Promise<boolean> {
-  return createIfMissing && (await listFingerprints(db)).length === 0
+  return createIfMissing && (await findCurrentFingerprint(db)) === undefined
 }
 
-function keyMaking({ clock, random, signatures }: CustodyOptions): KeyMaking {
+function keyMaking(options: Omit<KeyMaking, 'isPrivateKey'> & Pick<CustodyOptions, 'signatures'>): KeyMaking {
   const isPrivateKey = (secret: Uint8Array): boolean => {
     try {
-      signatures.publicKeyOf(secret)
+      options.signatures.publicKeyOf(secret)
       return true
     } catch {
       return false
     }
   }
-  return { clock, random, isPrivateKey }
+  return { ...options, isPrivateKey }
 }
 
-function createTokens(key: Uint8Array): Custody['settlementTokens'] {
+/** A key that is used for every request stays in the memory of OpenSSL, out of JavaScript's reach. */
+async function opened(purpose: 'answers' | 'settlement-token' | 'file-link', making: KeyMaking): Promise<KeyObject> {
+  const secret = await openKey(making, await ensureKey(purpose, making))
+  try {
+    return createSecretKey(secret)
+  } finally {
+    secret.fill(0)
+  }
+}
+
+function createTokens(key: KeyObject): Custody['settlementTokens'] {
   const mint = (paymentId: string): string => `stl_${createHmac('sha256', key).update(paymentId).digest('base64url')}`
   return { mint, check: (paymentId, token) => isSame(mint(paymentId), token) }
 }
 
-function createLinks(key: Uint8Array): Custody['fileLinks'] {
+function createLinks(key: KeyObject): Custody['fileLinks'] {
   const sign = (link: string): string => createHmac('sha256', key).update(link).digest('base64url')
   return { sign, check: (link, signature) => isSame(sign(link), signature) }
 }

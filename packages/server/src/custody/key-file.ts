@@ -1,32 +1,58 @@
-import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import type { Random } from '../platform/random.ts'
 
-export type KeySource = { readonly file: string } | { readonly base64: string }
+const keyBytes = 32
 
 /**
- * The key-encryption key's bytes. Only the first start of `npm start` may make the file; anywhere else a missing key
- * stops the start, since a new one would open nothing. A file that others may read is refused.
+ * Makes the key file where one may be made and is missing. Only the first start of `npm start` may; anywhere else a missing key
+ * stops the start, since a new one would open nothing.
  */
-export function readKey(
-  source: KeySource,
+export function requireKeyFile(
+  file: string,
   options: { readonly createIfMissing: boolean; readonly random: Random },
-): Uint8Array {
-  if ('base64' in source) return sized(Buffer.from(source.base64, 'base64'), 'KEY_ENCRYPTION_KEY')
-  if (!existsSync(source.file)) {
-    if (!options.createIfMissing) throw new Error(`there is no key-encryption key at ${source.file}`)
-    createKeyFile(source.file, options.random.bytes(32))
+): void {
+  if (existsSync(file)) return
+  if (!options.createIfMissing) throw new Error(`there is no key-encryption key at ${file}`)
+  const key = options.random.bytes(keyBytes)
+  try {
+    createKeyFile(file, key, options.random)
+  } finally {
+    key.fill(0)
   }
-  if (process.platform !== 'win32' && (statSync(source.file).mode & 0o077) !== 0) {
-    throw new Error(`${source.file} may be read by others; run: chmod 600 ${source.file}`)
+}
+
+/** The key's bytes, in memory that the caller wipes. A file that others may read is refused. */
+export function readKeyFile(file: string): Uint8Array {
+  const descriptor = openSync(file, 'r')
+  try {
+    const { mode, size } = fstatSync(descriptor)
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0)
+      throw new Error(`${file} may be read by others; run: chmod 600 ${file}`)
+    const key = new Uint8Array(keyBytes)
+    if (size !== keyBytes || readSync(descriptor, key, 0, keyBytes, 0) !== keyBytes)
+      throw new Error(`${file} is not ${keyBytes} bytes`)
+    return key
+  } finally {
+    closeSync(descriptor)
   }
-  return sized(readFileSync(source.file), source.file)
 }
 
 /** Made whole or not at all, and never over one that is there. */
-function createKeyFile(file: string, key: Uint8Array): void {
+function createKeyFile(file: string, key: Uint8Array, random: Random): void {
   mkdirSync(path.dirname(file), { recursive: true })
-  const part = `${file}.${Buffer.from(key.subarray(0, 4)).toString('hex')}.part`
+  const part = `${file}.${Buffer.from(random.bytes(8)).toString('hex')}.part`
   writeFileSync(part, key, { mode: 0o600, flag: 'wx', flush: true })
   chmodSync(part, 0o600)
   try {
@@ -37,9 +63,4 @@ function createKeyFile(file: string, key: Uint8Array): void {
   } finally {
     rmSync(part)
   }
-}
-
-function sized(key: Uint8Array, name: string): Uint8Array {
-  if (key.length !== 32) throw new Error(`${name} is not 32 bytes`)
-  return key
 }

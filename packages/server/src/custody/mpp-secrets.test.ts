@@ -7,8 +7,9 @@ import { instantOf } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
 import { sql } from '../platform/db/db.ts'
 import { createLog } from '../platform/log.ts'
+import { createOutbound } from '../platform/outbound.ts'
 import { systemRandom } from '../platform/random.ts'
-import { type MppMacs, openCustody, rotateMppSecret } from './index.ts'
+import { type MppMacs, openCustody, openKeyRing, rotateMppSecret } from './index.ts'
 import { createMppSecrets } from './mpp-secrets.ts'
 
 const source = { base64: randomBytes(32).toString('base64') }
@@ -32,15 +33,17 @@ async function aProcess() {
   const custody = await openCustody({
     ...floor(),
     signatures,
-    source,
+    outbound: createOutbound(),
+    keys: { first: source, also: [] },
     createIfMissing: true,
     mppChallengeSeconds: challengeSeconds,
   })
   return (tenant = acme) => custody.mppSecrets.macs(tenant)
 }
 
-function rotate() {
-  return rotateMppSecret({ ...floor(), source })
+async function rotate(first = source) {
+  const opening = { ...floor(), outbound: createOutbound(), createIfMissing: false }
+  return rotateMppSecret({ ...floor(), ring: await openKeyRing({ first, also: [] }, opening) })
 }
 
 function takes({ all }: MppMacs, id: string): boolean {
@@ -111,7 +114,7 @@ test('a rotation with another key-encryption key changes nothing', async () => {
   const macs = await aProcess()
   const id = (await macs()).current('text')
   const other = { base64: randomBytes(32).toString('base64') }
-  await expect(rotateMppSecret({ ...floor(), source: other })).rejects.toThrow(/is not the one/)
+  await expect(rotate(other)).rejects.toThrow(/is not the one/)
   nowMs += 60_000
   expect((await macs()).current('text')).toBe(id)
   expect((await macs()).all).toHaveLength(1)

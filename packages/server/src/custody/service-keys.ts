@@ -1,18 +1,25 @@
 import type { Clock } from '../platform/clock.ts'
-import type { Tx } from '../platform/db/db.ts'
+import type { Db, Tx } from '../platform/db/db.ts'
 import type { Random } from '../platform/random.ts'
-import { type KeyEncryption, openEnvelope, sealEnvelope } from './envelope.ts'
+import { currentKey } from './current-key.ts'
+import { openEnvelope, sealEnvelope } from './envelope.ts'
+import { lockKeys, type WrappedTable } from './kek-store.ts'
+import type { KeyRing } from './key-encryption.ts'
 import {
   findCurrentKey,
-  insertFingerprint,
+  findKey,
   insertKey,
   type KeyPurpose,
-  listFingerprints,
+  listKeysUnderOther,
+  markKeyRewrapped,
+  markRetired,
   type SealedKeyRow,
 } from './store.ts'
 
-/** What making a key needs beside the transaction. */
+/** What making a key needs. */
 export interface KeyMaking {
+  readonly db: Db
+  readonly ring: KeyRing
   readonly clock: Clock
   readonly random: Random
   /** Whether these 32 bytes are a key of the settler's curve. */
@@ -28,50 +35,96 @@ const algorithms: Readonly<Record<KeyPurpose, string>> = {
   'file-link': 'hmac-sha256',
 }
 
-/** Stops whoever holds another key-encryption key than the one that the database was sealed with; an empty database takes this one. */
-export async function refuseOtherKey(tx: Tx, kek: KeyEncryption, clock: Clock): Promise<void> {
-  const known = await listFingerprints(tx)
-  if (known.includes(kek.fingerprint)) return
-  if (known.length > 0) {
-    throw new Error(
-      `the key-encryption key (fingerprint ${kek.fingerprint}) is not the one that this database was sealed with (${known.join(', ')})`,
-    )
+const attemptsMax = 5
+
+/** The service's keys, as a rotation of the key-encryption key sees them. */
+export const wrappedServiceKeys: WrappedTable = {
+  name: 'service keys',
+  async list(db, fingerprint, page) {
+    const rows = await listKeysUnderOther(db, fingerprint, page)
+    return rows.map((row) => ({ ...row, id: row.kid, associatedData: associatedDataOf(row) }))
+  },
+  markRewrapped: markKeyRewrapped,
+}
+
+/** The purpose's current key, made when there is none: once, however many processes start together. */
+export async function ensureKey(purpose: KeyPurpose, making: KeyMaking): Promise<SealedKeyRow> {
+  const known = await findCurrentKey(making.db, purpose)
+  if (known !== undefined) return known
+  return storeNewKey(purpose, making, (tx) => findCurrentKey(tx, purpose))
+}
+
+/** What replaced what; the secrets themselves are never shown. */
+export interface KeyRotation {
+  readonly current: string
+  readonly retired: string | null
+  readonly at: Date
+}
+
+/** Makes a new key for a purpose and retires the one before, in one transaction. */
+export async function replaceKey(purpose: KeyPurpose, making: KeyMaking): Promise<KeyRotation> {
+  const at = making.clock.now()
+  let retired: string | undefined
+  const { kid } = await storeNewKey(purpose, making, async (tx) => {
+    retired = await markRetired(tx, purpose, at)
+    return undefined
+  })
+  return { current: kid, retired: retired ?? null, at }
+}
+
+/**
+ * Seals outside the transaction, since that may ask a key service, and stores inside it; `inPlaceOfIt` looks first, under the lock,
+ * and a row that it answers stays. A key-encryption key that was retired in the meantime stores nothing: sealed again under the next.
+ */
+async function storeNewKey(
+  purpose: KeyPurpose,
+  making: KeyMaking,
+  inPlaceOfIt: (tx: Tx) => Promise<SealedKeyRow | undefined>,
+): Promise<SealedKeyRow> {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const made = await sealNewKey(purpose, making)
+    const stored = await making.db
+      .tx(async (tx) => {
+        await lockKeys(tx)
+        const there = await inPlaceOfIt(tx)
+        if (there !== undefined) return there
+        if (await insertKey(tx, made, making.clock.now())) return made
+        throw new RetiredMeanwhile()
+      })
+      .catch((error: unknown) => {
+        if (error instanceof RetiredMeanwhile) return undefined
+        throw error
+      })
+    if (stored !== undefined) return stored
   }
-  await insertFingerprint(tx, kek.fingerprint, clock.now())
+  throw new Error('the key-encryption key changes faster than a key is sealed')
 }
 
-/** The purpose's current key, made when there is none. The caller holds `lockKeys`. */
-export async function ensureKey(
-  tx: Tx,
-  kek: KeyEncryption,
-  purpose: KeyPurpose,
-  making: KeyMaking,
-): Promise<SealedKeyRow> {
-  return (await findCurrentKey(tx, purpose)) ?? makeKey(tx, kek, purpose, making)
-}
+class RetiredMeanwhile extends Error {}
 
-/** Makes and stores a new current key; the one before must be retired already. */
-export async function makeKey(
-  tx: Tx,
-  kek: KeyEncryption,
-  purpose: KeyPurpose,
-  making: KeyMaking,
-): Promise<SealedKeyRow> {
+async function sealNewKey(purpose: KeyPurpose, making: KeyMaking): Promise<SealedKeyRow> {
   const secret = newSecret(purpose, making)
   const kid = `${purpose}-${Buffer.from(making.random.bytes(8)).toString('hex')}`
   const name = { kid, purpose, algorithm: algorithms[purpose] }
   try {
-    const row = { ...name, ...(await sealEnvelope(kek, secret, associatedDataOf(name), making.random)) }
-    await insertKey(tx, row, kek.fingerprint, making.clock.now())
-    return row
+    return { ...name, ...(await sealEnvelope(await currentKey(making), secret, associatedDataOf(name), making.random)) }
   } finally {
     secret.fill(0)
   }
 }
 
-/** The secret of a stored key; throws when the row, or the place that it stands in, was changed. */
-export function openKey(kek: KeyEncryption, row: SealedKeyRow): Promise<Uint8Array> {
-  return openEnvelope(kek, row, associatedDataOf(row))
+/**
+ * The secret of a stored key, which the caller wipes; throws when the row, or the place that it stands in, was changed. A row that
+ * was read before a rotation is read again: the key that it was under may be gone by now.
+ */
+export async function openKey(from: Pick<KeyMaking, 'db' | 'ring'>, row: SealedKeyRow): Promise<Uint8Array> {
+  try {
+    return await openEnvelope(from.ring, row, associatedDataOf(row))
+  } catch (error) {
+    const now = await findKey(from.db, row.kid)
+    if (now === undefined || now.fingerprint === row.fingerprint) throw error
+    return openEnvelope(from.ring, now, associatedDataOf(now))
+  }
 }
 
 /** Binds a ciphertext to its row, so that none can be put in another's place. The service's own keys belong to no organisation. */

@@ -1,8 +1,9 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { markCurrent } from './kek-store.ts'
 import { createServiceSeal } from './service-seal.ts'
-import { insertFingerprint, insertKey, markRetired, type SealedKeyRow } from './store.ts'
+import { insertKey, markRetired, type SealedKeyRow } from './store.ts'
 
 let database: TestDatabase
 
@@ -19,11 +20,12 @@ test('the key that seals is unsealed at the start and not for each signature, it
     return seed
   }
   await database.db.tx(async (tx) => {
-    const row = { purpose: 'seal', algorithm: 'ed25519', wrappedDataKey: new Uint8Array(), sealed: new Uint8Array() }
-    await insertFingerprint(tx, 'a-key', new Date('2026-01-01T00:00:00Z'))
-    await insertKey(tx, { ...row, kid: 'seal-1' }, 'a-key', new Date('2026-01-01T00:00:00Z'))
+    const name = { purpose: 'seal', algorithm: 'ed25519', fingerprint: 'a-key' }
+    const row = { ...name, wrappedDataKey: new Uint8Array(), sealed: new Uint8Array() }
+    await markCurrent(tx, 'a-key', new Date('2026-01-01T00:00:00Z'))
+    await insertKey(tx, { ...row, kid: 'seal-1' }, new Date('2026-01-01T00:00:00Z'))
     await markRetired(tx, 'seal', new Date('2026-02-01T00:00:00Z'))
-    await insertKey(tx, { ...row, kid: 'seal-2' }, 'a-key', new Date('2026-02-01T00:00:00Z'))
+    await insertKey(tx, { ...row, kid: 'seal-2' }, new Date('2026-02-01T00:00:00Z'))
   })
   const seal = await createServiceSeal(database.db, openKey, new Date(0))
   const message = Buffer.from('sealed')

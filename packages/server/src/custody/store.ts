@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../platform/db/db.ts'
+import type { WrappedRow, Wrapping } from './kek-store.ts'
 
 export type KeyPurpose = 'settler' | 'settlement-token' | 'answers' | 'mpp-challenge' | 'seal' | 'file-link'
 
@@ -7,37 +8,55 @@ export const SealedKeyRow = z.object({
   kid: z.string(),
   purpose: z.string(),
   algorithm: z.string(),
+  fingerprint: z.string(),
   wrappedDataKey: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
   sealed: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
 })
 export type SealedKeyRow = z.output<typeof SealedKeyRow>
 
-/** Lets one process at a time look for missing keys and make them. */
-export async function lockKeys(tx: Tx): Promise<void> {
-  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('purser.custody', 0))`)
-}
-
-export async function listFingerprints(db: Queryable): Promise<string[]> {
-  const rows = await db.many(z.object({ fingerprint: z.string() }), sql`select fingerprint from key_encryption_keys`)
-  return rows.map((row) => row.fingerprint)
-}
-
-export async function insertFingerprint(tx: Tx, fingerprint: string, now: Date): Promise<void> {
-  await tx.run(sql`insert into key_encryption_keys (fingerprint, created_at) values (${fingerprint}, ${now})`)
-}
-
 export function findCurrentKey(db: Queryable, purpose: KeyPurpose): Promise<SealedKeyRow | undefined> {
   return db.maybeOne(
     SealedKeyRow,
     sql`
-    select kid, purpose, algorithm, wrapped_data_key, sealed from sealed_keys where purpose = ${purpose} and retired_at is null`,
+    select kid, purpose, algorithm, fingerprint, wrapped_data_key, sealed from sealed_keys where purpose = ${purpose} and retired_at is null`,
   )
 }
 
-export async function insertKey(tx: Tx, key: SealedKeyRow, fingerprint: string, now: Date): Promise<void> {
-  await tx.run(sql`
+export function findKey(db: Queryable, kid: string): Promise<SealedKeyRow | undefined> {
+  return db.maybeOne(
+    SealedKeyRow,
+    sql`select kid, purpose, algorithm, fingerprint, wrapped_data_key, sealed from sealed_keys where kid = ${kid}`,
+  )
+}
+
+/** Answers false, and stores nothing, when the key-encryption key that it is sealed under has been retired since. */
+export async function insertKey(tx: Tx, key: SealedKeyRow, now: Date): Promise<boolean> {
+  const stored = await tx.run(sql`
     insert into sealed_keys (kid, purpose, algorithm, fingerprint, wrapped_data_key, sealed, created_at)
-    values (${key.kid}, ${key.purpose}, ${key.algorithm}, ${fingerprint}, ${key.wrappedDataKey}, ${key.sealed}, ${now})`)
+    select ${key.kid}, ${key.purpose}, ${key.algorithm}, k.fingerprint, ${key.wrappedDataKey}::bytea, ${key.sealed}::bytea, ${now}::timestamptz
+    from key_encryption_keys k where k.fingerprint = ${key.fingerprint} and k.retired_at is null for share`)
+  return stored === 1
+}
+
+/** The service's keys that are under another key-encryption key, by their kid. */
+export function listKeysUnderOther(
+  db: Queryable,
+  fingerprint: string,
+  page: { readonly afterId: string; readonly limit: number },
+): Promise<SealedKeyRow[]> {
+  return db.many(
+    SealedKeyRow,
+    sql`
+    select kid, purpose, algorithm, fingerprint, wrapped_data_key, sealed from sealed_keys
+    where fingerprint <> ${fingerprint} and kid > ${page.afterId} order by kid limit ${page.limit}`,
+  )
+}
+
+/** Exchanges the wrapping of a key if it is still as it was read. */
+export function markKeyRewrapped(db: Queryable, was: WrappedRow, now: Wrapping): Promise<number> {
+  return db.run(sql`
+    update sealed_keys set fingerprint = ${now.fingerprint}, wrapped_data_key = ${now.wrappedDataKey}
+    where kid = ${was.id} and fingerprint = ${was.fingerprint} and wrapped_data_key = ${was.wrappedDataKey}`)
 }
 
 export const DatedKeyRow = SealedKeyRow.extend({ createdAt: z.date(), retiredAt: z.date().nullable() })
@@ -48,7 +67,7 @@ export function listKeysSince(db: Queryable, purpose: KeyPurpose, retiredAfter: 
   return db.many(
     DatedKeyRow,
     sql`
-    select kid, purpose, algorithm, wrapped_data_key, sealed, created_at, retired_at from sealed_keys
+    select kid, purpose, algorithm, fingerprint, wrapped_data_key, sealed, created_at, retired_at from sealed_keys
     where purpose = ${purpose} and (retired_at is null or retired_at > ${retiredAfter})
     order by created_at desc, retired_at desc nulls first`,
   )

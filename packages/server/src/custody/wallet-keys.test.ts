@@ -13,7 +13,8 @@ import { systemClock } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
 import { sql } from '../platform/db/db.ts'
 import { type Random, systemRandom } from '../platform/random.ts'
-import { localKeyEncryption } from './envelope.ts'
+import { createKeyRing } from './key-encryption.ts'
+import { localKeyEncryption } from './local-kek.ts'
 import { createWalletKeys, type WalletKeys } from './wallet-keys.ts'
 
 const acme: Tenant = { organisationId: 'org_01h455vb4pex5vsknk084sn02q', environment: 'live' }
@@ -33,7 +34,7 @@ beforeEach(async () => {
     await database.db.run(sql`
       insert into organisations (id, name, type, plan, created_at)
       values (${organisationId}, 'Acme', 'team', 'hobby', now())`)
-  const { fingerprint } = localKeyEncryption(kekBytes, systemRandom)
+  const { fingerprint } = localKeyEncryption(() => Uint8Array.from(kekBytes), systemRandom)
   await database.db.run(sql`insert into key_encryption_keys (fingerprint, created_at) values (${fingerprint}, now())`)
 })
 afterEach(() => database.drop())
@@ -48,8 +49,8 @@ function aProcess(entropy?: Uint8Array): WalletKeys {
       return Uint8Array.from(entropy)
     },
   }
-  const kek = localKeyEncryption(kekBytes, systemRandom)
-  return createWalletKeys({ db: database.db, clock: systemClock, random, signatures, kek })
+  const kek = localKeyEncryption(() => Uint8Array.from(kekBytes), systemRandom)
+  return createWalletKeys({ db: database.db, clock: systemClock, random, signatures, ring: createKeyRing(kek) })
 }
 
 async function addressAt(keys: WalletKeys, tenant: Tenant, [account, index]: readonly [number, number]) {

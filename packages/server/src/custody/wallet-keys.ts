@@ -18,10 +18,13 @@ import type { Clock } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Random } from '../platform/random.ts'
-import { type KeyEncryption, openEnvelope, sealEnvelope } from './envelope.ts'
+import { currentKey } from './current-key.ts'
+import { openEnvelope, sealEnvelope } from './envelope.ts'
+import type { WrappedTable } from './kek-store.ts'
+import type { KeyRing } from './key-encryption.ts'
 import { seedOfEntropy } from './mnemonic.ts'
 import { createAccountSigner } from './signer.ts'
-import { findSeed, insertSeedOnce, type SealedSeedRow } from './wallet-store.ts'
+import { findSeed, insertSeedOnce, listSeedsUnderOther, markSeedRewrapped, type SealedSeedRow } from './wallet-store.ts'
 
 declare module '../platform/ctx.ts' {
   interface Ports {
@@ -73,12 +76,23 @@ export interface WalletKeysOptions {
   readonly clock: Clock
   readonly random: Random
   readonly signatures: Signatures
-  readonly kek: KeyEncryption
+  readonly ring: KeyRing
 }
 
 const entropyBytes = 32
 const seedVersion = 1
 const seedAlgorithm = 'bip39-seed'
+const attemptsMax = 5
+
+/** The seeds, as a rotation of the key-encryption key sees them. */
+export const wrappedSeeds: WrappedTable = {
+  name: 'wallet seeds',
+  async list(db, fingerprint, page) {
+    const rows = await listSeedsUnderOther(db, fingerprint, page)
+    return rows.map((row) => ({ ...row, associatedData: associatedDataOf(row, row) }))
+  },
+  markRewrapped: markSeedRewrapped,
+}
 
 /** The real body: seeds sealed in the database, under the deployment's key-encryption key. */
 export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
@@ -105,9 +119,12 @@ export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
   }
 }
 
-/** Sealed before anything is written, so that no key service is asked inside a transaction; of two at once the first row stays. */
+/**
+ * Sealed before anything is written, so that no key service is asked inside a transaction; of two at once the first row stays. A
+ * key-encryption key that is retired in the meantime seals nothing, and the seed is sealed under the next.
+ */
 async function makeSeed(options: WalletKeysOptions, tenant: Tenant): Promise<SealedSeedRow> {
-  const { db, random, kek, clock } = options
+  const { db, random, clock } = options
   const name = {
     id: `wallet-seed-${Buffer.from(random.bytes(8)).toString('hex')}`,
     algorithm: seedAlgorithm,
@@ -116,24 +133,26 @@ async function makeSeed(options: WalletKeysOptions, tenant: Tenant): Promise<Sea
   const entropy = random.bytes(entropyBytes)
   const seed = await seedOfEntropy(entropy).finally(() => entropy.fill(0))
   try {
-    const envelope = await sealEnvelope(kek, seed, associatedDataOf(tenant, name), random)
-    await insertSeedOnce(db, tenant, { ...name, fingerprint: kek.fingerprint, ...envelope }, clock.now())
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const envelope = await sealEnvelope(await currentKey(options), seed, associatedDataOf(tenant, name), random)
+      await insertSeedOnce(db, tenant, { ...name, ...envelope }, clock.now())
+      const stored = await findSeed(db, tenant)
+      if (stored !== undefined) return stored
+    }
   } finally {
     seed.fill(0)
   }
-  const stored = await findSeed(db, tenant)
-  if (stored === undefined) throw new Error('a seed that was stored is not there')
-  return stored
+  throw new Error('the key-encryption key changes faster than a seed is sealed')
 }
 
 /** The private node at the end of a path. The caller wipes it. */
 async function openNode(
-  { kek, signatures }: WalletKeysOptions,
+  { ring, signatures }: WalletKeysOptions,
   tenant: Tenant,
   row: SealedSeedRow,
   path: readonly number[],
 ): Promise<HdPrivateNode> {
-  const seed = await openEnvelope(kek, row, associatedDataOf(tenant, row))
+  const seed = await openEnvelope(ring, row, associatedDataOf(tenant, row))
   let master: HdPrivateNode | undefined
   try {
     master = hdMaster(seed, signatures)

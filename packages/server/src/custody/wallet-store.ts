@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { Tenant } from '../platform/ctx.ts'
 import { type Queryable, sql } from '../platform/db/db.ts'
+import { id } from '../platform/ids.ts'
+import type { WrappedRow, Wrapping } from './kek-store.ts'
 
 const bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array)
 
@@ -23,12 +25,40 @@ export function findSeed(db: Queryable, tenant: Tenant): Promise<SealedSeedRow |
   )
 }
 
-/** Keeps the seed that is there already: an organisation never gets a second one in an environment. */
+/**
+ * Keeps the seed that is there already: an organisation never gets a second one in an environment. Stores nothing either when the
+ * key-encryption key that it is sealed under has been retired since.
+ */
 export async function insertSeedOnce(db: Queryable, tenant: Tenant, seed: SealedSeedRow, now: Date): Promise<void> {
   await db.run(sql`
     insert into wallet_seeds
       (id, organisation_id, environment, algorithm, version, fingerprint, wrapped_data_key, sealed, created_at)
-    values (${seed.id}, ${tenant.organisationId}, ${tenant.environment}, ${seed.algorithm}, ${seed.version},
-      ${seed.fingerprint}, ${seed.wrappedDataKey}, ${seed.sealed}, ${now})
+    select ${seed.id}, ${tenant.organisationId}, ${tenant.environment}, ${seed.algorithm}, ${seed.version}::integer,
+      k.fingerprint, ${seed.wrappedDataKey}::bytea, ${seed.sealed}::bytea, ${now}::timestamptz
+    from key_encryption_keys k where k.fingerprint = ${seed.fingerprint} and k.retired_at is null for share
     on conflict (organisation_id, environment) do nothing`)
+}
+
+const OwnedSeedRow = SealedSeedRow.extend({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
+export type OwnedSeedRow = z.output<typeof OwnedSeedRow>
+
+/** The seeds of all tenants that are under another key-encryption key: for a rotation alone, which opens none of them. */
+export function listSeedsUnderOther(
+  db: Queryable,
+  fingerprint: string,
+  page: { readonly afterId: string; readonly limit: number },
+): Promise<OwnedSeedRow[]> {
+  return db.many(
+    OwnedSeedRow,
+    sql`
+    select id, organisation_id, environment, algorithm, version, fingerprint, wrapped_data_key, sealed from wallet_seeds
+    where fingerprint <> ${fingerprint} and id > ${page.afterId} order by id limit ${page.limit}`,
+  )
+}
+
+/** Exchanges the wrapping of a seed's data key if it is still as it was read. */
+export function markSeedRewrapped(db: Queryable, was: WrappedRow, now: Wrapping): Promise<number> {
+  return db.run(sql`
+    update wallet_seeds set fingerprint = ${now.fingerprint}, wrapped_data_key = ${now.wrappedDataKey}
+    where id = ${was.id} and fingerprint = ${was.fingerprint} and wrapped_data_key = ${was.wrappedDataKey}`)
 }

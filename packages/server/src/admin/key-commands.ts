@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { type KekRotation, type KeyRing, rotateKek, rotateMppSecret } from '../custody/index.ts'
+import { type Command, command, type Operator, type Outcome } from './command.ts'
+
+const rotateMpp = command({
+  name: 'rotate-mpp-secret',
+  summary: 'Make a new secret for MPP challenges; those made under the old one can be paid until they expire.',
+  options: {},
+  schema: z.strictObject({}),
+  run: (operator) =>
+    withKeys(operator, async (ring) => {
+      const rotation = await rotateMppSecret({ ...operator, ring })
+      const { current, retired } = rotation
+      const lines = [`${current} is the MPP secret`, ...(retired === null ? [] : [`${retired} is retired`])]
+      return {
+        text: [...lines, 'Processes that run take it up within 30 seconds.'].join('\n'),
+        json: rotation,
+        exitCode: 0,
+      }
+    }),
+})
+
+const rotateKeys = command({
+  name: 'keys rotate',
+  summary: 'Put everything that is sealed under the key-encryption key that KEY_ENCRYPTION names; run again to finish.',
+  options: {},
+  schema: z.strictObject({}),
+  run: (operator) =>
+    withKeys(operator, async (ring) => {
+      const rotation = await rotateKek({ ...operator, ring })
+      return { text: linesOf(rotation).join('\n'), json: rotation, exitCode: rotation.failed.length === 0 ? 0 : 1 }
+    }),
+})
+
+export const keyCommands: readonly Command[] = [rotateMpp, rotateKeys]
+
+async function withKeys(operator: Operator, work: (ring: KeyRing) => Promise<Outcome>): Promise<Outcome> {
+  if (operator.openKeys !== undefined) return work(await operator.openKeys())
+  const reason =
+    'set KEY_ENCRYPTION_KEY_FILE, KEY_ENCRYPTION_KEY or KEY_ENCRYPTION and its settings as for purser serve: keys are sealed with it'
+  return { text: reason, json: { error: reason }, exitCode: 1 }
+}
+
+function linesOf({ current, rewrapped, failed }: KekRotation): string[] {
+  const counts = Object.entries(rewrapped).map(([table, count]) => `${table}: ${count} data keys rewrapped`)
+  const faults = failed.map(({ row, reason }) => `${row} FAILED: ${reason}`)
+  const last =
+    failed.length === 0
+      ? 'Nothing is under another key any more: take the old one out of KEY_ENCRYPTION_ALSO and restart one process after another.'
+      : 'Keep the old key: what failed is still under it.'
+  return [`${current} is the key-encryption key`, ...counts, ...faults, last]
+}

@@ -1,0 +1,52 @@
+import { DecryptCommand, EncryptCommand, KMSClient } from '@aws-sdk/client-kms'
+import type { KeyEncryption } from './key-encryption.ts'
+
+const attemptsMax = 3
+const connectMsMax = 2_000
+const answerMsMax = 5_000
+
+/**
+ * Data keys wrapped by AWS KMS. The associated data is the encryption context: KMS binds the ciphertext to it and writes it to its own
+ * log, so that log says which seed was opened when. Source: AWS KMS API reference, Encrypt and Decrypt.
+ */
+export function awsKmsKeyEncryption(
+  { keyArn, endpoint }: { readonly keyArn: string; readonly endpoint?: string | undefined },
+  fingerprint: string,
+): KeyEncryption {
+  const client = new KMSClient({
+    region: regionOf(keyArn),
+    maxAttempts: attemptsMax,
+    requestHandler: { connectionTimeout: connectMsMax, requestTimeout: answerMsMax, throwOnRequestTimeout: true },
+    ...(endpoint !== undefined && { endpoint }),
+  })
+  const common = (associatedData: string) =>
+    ({
+      KeyId: keyArn,
+      EncryptionContext: { purser: associatedData },
+      EncryptionAlgorithm: 'SYMMETRIC_DEFAULT',
+    }) as const
+  return {
+    fingerprint,
+    async wrap(dataKey, associatedData) {
+      const answer = await client.send(new EncryptCommand({ ...common(associatedData), Plaintext: dataKey }))
+      return given(answer.CiphertextBlob, 'Encrypt')
+    },
+    async unwrap(wrapped, associatedData) {
+      const answer = await client.send(new DecryptCommand({ ...common(associatedData), CiphertextBlob: wrapped }))
+      if (answer.KeyId !== keyArn) throw new Error('AWS KMS answered for another key')
+      return given(answer.Plaintext, 'Decrypt')
+    },
+  }
+}
+
+/** `arn:aws:kms:<region>:<account>:key/<id>` */
+function regionOf(keyArn: string): string {
+  const region = keyArn.split(':')[3]
+  if (region === undefined || region === '') throw new Error('not the ARN of an AWS KMS key')
+  return region
+}
+
+function given(bytes: Uint8Array | undefined, action: string): Uint8Array {
+  if (bytes === undefined || bytes.length === 0) throw new Error(`AWS KMS answered ${action} with nothing`)
+  return bytes
+}
