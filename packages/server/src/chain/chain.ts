@@ -75,6 +75,7 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chain, 'blo
     inspectAuthorization: createInspect(rpc),
     authorizationState: async (token, authorizer, nonce) =>
       decoded(decodeBool, await read(token, encodeAuthorizationState(authorizer, nonce))),
+    call: read,
     async balances(questions) {
       const answers = await readEach(
         questions.map(({ token, account }) => ({ to: token, data: encodeBalanceOf(account) })),

@@ -65,6 +65,8 @@ export interface Chain {
   sanctions(oracle: Address, accounts: readonly Address[]): Promise<Sanctions>
   /** The native coin and tokens of accounts, in the order of the questions, as of the latest block. */
   holdings(questions: readonly HoldingQuestion[]): Promise<readonly Holding[]>
+  /** What a contract answers as of the latest block. A call that reverts is `chain-unavailable` too: ask what must answer. */
+  call(to: Address, data: Hex): Promise<Hex>
   head(): Promise<Head>
   /** What the node thinks that a block builder wants beside the base fee, in wei; `undefined` when it will not say. */
   suggestedTip(): Promise<bigint | undefined>

@@ -7,11 +7,20 @@ import type { Outbound } from '../platform/outbound.ts'
 import { type BridgeSettings, createBridge } from './offramp/bridge.ts'
 import { createBridgeWebhooks } from './offramp/bridge-webhook.ts'
 import { createSandboxOffRamp } from './offramp/sandbox.ts'
+import { type CctpSettings, createCctp } from './routing/cctp.ts'
+import { createLifi, type LifiSettings } from './routing/lifi.ts'
+import type { ChainReader, RoutingPartners } from './routing/port.ts'
+import { createRelay, type RelaySettings } from './routing/relay.ts'
 
 /** The partners that the operator has an account with. */
 export interface PartnerAccounts {
   readonly bridge?: BridgeSettings & { readonly webhookPublicKey: string | undefined }
+  readonly relay?: RelaySettings
+  readonly lifi?: LifiSettings
 }
+
+/** Circle's service of the main networks asks for no key. */
+const cctpSettings: CctpSettings = { baseUrl: 'https://iris-api.circle.com' }
 
 interface PartnerDeps {
   readonly outbound: Outbound
@@ -22,9 +31,11 @@ interface PartnerDeps {
 
 /** Opens what is configured. The test environment always has the sandbox and never a real partner: a test key moves no real money. */
 export function openPartners(
-  { outbound, log, clock, chains }: PartnerDeps,
-  { bridge }: PartnerAccounts,
-): Pick<Ports, 'offRamps' | 'bridgeWebhooks'> {
+  deps: PartnerDeps,
+  accounts: PartnerAccounts,
+): Pick<Ports, 'offRamps' | 'bridgeWebhooks' | 'routingPartners'> {
+  const { outbound, log, clock, chains } = deps
+  const { bridge } = accounts
   const sandbox = createSandboxOffRamp({
     clock,
     async balanceOf(name, token, account) {
@@ -37,5 +48,22 @@ export function openPartners(
   return {
     offRamps: { test: sandbox, live: bridge === undefined ? undefined : createBridge({ outbound, log }, bridge) },
     bridgeWebhooks: publicKey === undefined ? undefined : createBridgeWebhooks(publicKey),
+    routingPartners: openRouting(deps, accounts),
+  }
+}
+
+function openRouting(deps: PartnerDeps, { relay, lifi }: PartnerAccounts): RoutingPartners {
+  const { chains } = deps
+  const reader: ChainReader = {
+    call: (network, to, data) => chains.on(network).call(to, data),
+    blockNumber: async (network) => (await chains.on(network).head()).number,
+  }
+  return {
+    test: {},
+    live: {
+      cctp: createCctp({ ...deps, reader }, cctpSettings),
+      ...(relay === undefined ? {} : { relay: createRelay(deps, relay) }),
+      ...(lifi === undefined ? {} : { lifi: createLifi(deps, lifi) }),
+    },
   }
 }

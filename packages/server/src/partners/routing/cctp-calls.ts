@@ -1,0 +1,99 @@
+import { type Address, bytesToHex, checksumAddress, type Hex, hexToBytes } from '@purser/protocol'
+import type { CallFacts } from './guard.ts'
+import { argumentsOf, encodeBytesCall, encodeCall, selectorIn, selectorOf, uintAt } from './words.ts'
+
+const depositForBurn = selectorOf('depositForBurn(uint256,uint32,bytes32,address,bytes32,uint256,uint32)')
+const receiveMessage = selectorOf('receiveMessage(bytes,bytes)')
+const usedNonces = selectorOf('usedNonces(bytes32)')
+
+export interface Burn {
+  readonly rawAmount: bigint
+  readonly destinationDomain: number
+  readonly recipient: Address
+  readonly burnToken: Address
+  /** Most that Circle may keep, in the token's smallest unit. */
+  readonly rawFeeMax: bigint
+  /** 1000: attested as soon as Circle dares; 2000: once final. */
+  readonly finalityThreshold: 1_000 | 2_000
+}
+
+const words = { destinationCaller: 4, threshold: 6, count: 7 } as const
+
+/** TokenMessengerV2's `depositForBurn`. Anybody may deliver the message: it pays the recipient whoever does. */
+export function encodeDepositForBurn(burn: Burn): Hex {
+  return encodeCall(depositForBurn, [
+    burn.rawAmount,
+    BigInt(burn.destinationDomain),
+    burn.recipient,
+    burn.burnToken,
+    0n,
+    burn.rawFeeMax,
+    BigInt(burn.finalityThreshold),
+  ])
+}
+
+/** MessageTransmitterV2's `receiveMessage`. */
+export function encodeReceiveMessage(message: Hex, attestation: Hex): Hex {
+  return encodeBytesCall(receiveMessage, [message, attestation])
+}
+
+/** Whether a message was delivered: not zero when it was. */
+export function encodeUsedNonces(nonce: Hex): Hex {
+  return encodeCall(usedNonces, [nonce])
+}
+
+/** What a burn does, by its bytes. `chainIdOf` names the chain of a domain. */
+export function readDepositForBurn(
+  data: Hex,
+  chainIdOf: (domain: number) => number | undefined,
+): CallFacts | undefined {
+  const args = argumentsOf(data)
+  const [rawAmount, domain, recipient] = [args.uint(0), args.uint(1), args.address(2)]
+  const [token, rawFeeMax] = [args.address(3), args.uint(5)]
+  if (selectorIn(data) !== depositForBurn || args.length !== words.count || args.uint(words.destinationCaller) !== 0n)
+    return undefined
+  if (rawAmount === undefined || domain === undefined || recipient === undefined) return undefined
+  if (token === undefined || rawFeeMax === undefined) return undefined
+  const destinationChainId = chainIdOf(Number(domain))
+  return {
+    spends: { token, rawAmount },
+    recipient,
+    rawOutMin: rawAmount - rawFeeMax,
+    ...(destinationChainId === undefined ? {} : { destinationChainId }),
+  }
+}
+
+/** A burn's message as the source chain sent it. */
+export interface BurnMessage {
+  readonly sourceDomain: number
+  readonly destinationDomain: number
+  readonly nonce: Hex
+  readonly recipient: Address
+  readonly rawAmount: bigint
+  readonly rawFee: bigint
+  /** Block of the destination chain from which the attestation holds no more; 0 for never. */
+  readonly expirationBlock: bigint
+}
+
+/** Where things stand in a v2 message (circlefin/evm-cctp-contracts, MessageV2 and BurnMessageV2). */
+const at = { sourceDomain: 4, destinationDomain: 8, nonce: 12, body: 148 } as const
+const inBody = { mintRecipient: 36, amount: 68, feeExecuted: 164, expirationBlock: 196 } as const
+
+/** Reads a message; undefined for one that is no burn of version 2. */
+export function readBurnMessage(message: Hex): BurnMessage | undefined {
+  const bytes = hexToBytes(message)
+  const uint = (offset: number, length: number) => uintAt(bytes, offset, length)
+  const recipient = uint(at.body + inBody.mintRecipient, 32)
+  const expirationBlock = uint(at.body + inBody.expirationBlock, 32)
+  if (uint(0, 4) !== 1n || uint(at.body, 4) !== 1n) return undefined
+  if (expirationBlock === undefined || recipient === undefined || recipient >> 160n !== 0n) return undefined
+  return {
+    sourceDomain: Number(uint(at.sourceDomain, 4)),
+    destinationDomain: Number(uint(at.destinationDomain, 4)),
+    nonce: bytesToHex(bytes.subarray(at.nonce, at.nonce + 32)),
+    recipient: checksumAddress(`0x${recipient.toString(16).padStart(40, '0')}`),
+    rawAmount: uint(at.body + inBody.amount, 32) ?? 0n,
+    rawFee: uint(at.body + inBody.feeExecuted, 32) ?? 0n,
+    expirationBlock,
+  }
+}

@@ -1,0 +1,232 @@
+import { PassThrough } from 'node:stream'
+import { type Address, type Hex, networkByName } from '@purser/protocol'
+import { concat, decodeFunctionData, encodeAbiParameters, encodePacked, pad, parseAbi, toHex } from 'viem'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Asked, aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
+import { endOn, receiver, requestFor, stranger } from '../../../test/routes.ts'
+import { instantOf } from '../../platform/clock.ts'
+import { createLog } from '../../platform/log.ts'
+import { createOutbound, type Outbound } from '../../platform/outbound.ts'
+import { createCctp } from './cctp.ts'
+import { cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
+import type { RoutingPartner, SentRoute } from './port.ts'
+import recorded from './vectors/iris-messages.json' with { type: 'json' }
+
+const abi = parseAbi([
+  'function approve(address spender, uint256 value)',
+  'function depositForBurn(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold)',
+  'function receiveMessage(bytes message, bytes attestation)',
+  'function usedNonces(bytes32 nonce)',
+])
+
+let outbound: Outbound
+let iris: PartnerDouble
+let cctp: RoutingPartner
+let answer: (asked: Asked) => Told
+let used: boolean
+let block: bigint
+let called: { readonly network: string; readonly to: Address; readonly data: Hex }[]
+const lines: string[] = []
+
+beforeEach(async () => {
+  outbound = createOutbound()
+  iris = await aPartner((asked) => answer(asked))
+  answer = () => ({ json: fees })
+  ;[used, block, called] = [false, 100n, []]
+  const destination = new PassThrough()
+  destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
+  const reader = {
+    call: async ({ name }: { readonly name: string }, to: Address, data: Hex) => {
+      called.push({ network: name, to, data })
+      return toHex(used ? 1n : 0n, { size: 32 })
+    },
+    blockNumber: async () => block,
+  }
+  const clock = { now: () => instantOf(1_790_000_000_000) }
+  const log = createLog({ level: 'trace', destination })
+  cctp = createCctp({ outbound, log, clock, reader }, { baseUrl: iris.url, timeoutMs: 400 })
+})
+afterEach(async () => {
+  await outbound.close()
+  await iris.stop()
+})
+
+const fees = [
+  { finalityThreshold: 1_000, minimumFee: 1.3 },
+  { finalityThreshold: 2_000, minimumFee: 0 },
+]
+const request = requestFor(endOn('base', 'USDC'), endOn('ethereum', 'USDC'))
+
+test('a quote burns the exact amount for the receiver, at Circle’s fee and a fifth of it to spare', async () => {
+  const quoted = await cctp.quote(request)
+  if (!quoted.ok) throw new Error(quoted.words)
+  expect(iris.asked).toMatchObject([{ method: 'GET', path: '/v2/burn/USDC/fees/6/0', query: {} }])
+  const { quote } = quoted
+  expect(quote).toMatchObject({ rawOut: 9_998_700n, rawOutMin: 9_998_440n, reference: '6', etaSeconds: 15 })
+  expect(quote.fees).toEqual([{ name: 'Circle', symbol: 'USDC', rawAmount: 1_300n }])
+  const { tokenMessenger } = cctpContracts(request.from.network)
+  expect(quote.calls.map(({ to, chainId, value }) => [to, chainId, value])).toEqual([
+    [request.from.token.address, 8_453, 0n],
+    [tokenMessenger, 8_453, 0n],
+  ])
+  const [approve, burn] = quote.calls.map(({ data }) => decodeFunctionData({ abi, data }))
+  expect(approve).toEqual({ functionName: 'approve', args: [tokenMessenger, 10_000_000n] })
+  expect(burn).toEqual({
+    functionName: 'depositForBurn',
+    args: [10_000_000n, 0, pad(receiver).toLowerCase(), request.from.token.address, pad('0x'), 1_560n, 1_000],
+  })
+})
+
+test('where a chain is final at once, or Circle names no early fee, the burn is the ordinary one and free', async () => {
+  const slow = async (from: Parameters<typeof endOn>[0]) =>
+    cctp.quote(requestFor(endOn(from, 'USDC'), endOn('ethereum', 'USDC')))
+  expect(await slow('polygon')).toMatchObject({ quote: { rawOutMin: 10_000_000n, fees: [{ rawAmount: 0n }] } })
+  answer = () => ({ json: fees.slice(1) })
+  expect(await slow('base')).toMatchObject({ quote: { rawOutMin: 10_000_000n, etaSeconds: 1_140 } })
+})
+
+test('there is no quote where Circle does not go, has no fee, or would keep everything', async () => {
+  const tempo = requestFor(endOn('base', 'USDC'), endOn('tempo', 'USDC_E'))
+  expect(await cctp.quote(tempo)).toMatchObject({ ok: false, reason: 'no-route' })
+  expect(iris.asked).toEqual([])
+  answer = () => ({ json: [] })
+  expect(await cctp.quote(request)).toMatchObject({ ok: false, reason: 'no-route' })
+  answer = () => ({ json: [{ finalityThreshold: 1_000, minimumFee: 10_000 }] })
+  expect(await cctp.quote(request)).toMatchObject({ ok: false, reason: 'amount-too-low' })
+  answer = () => ({ json: [{ finalityThreshold: 1_000, minimumFee: -1 }] })
+  await expect(cctp.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
+const nonce = `0x${'ab'.repeat(32)}` as const
+const route: SentRoute = { request, reference: '6', txHash: `0x${'12'.repeat(32)}` }
+const attestation = `0x${'77'.repeat(130)}` as const
+
+/** MessageV2 around BurnMessageV2, as circlefin/evm-cctp-contracts lays them out. */
+function messageWith(
+  changes: {
+    readonly destination?: number
+    readonly recipient?: Address
+    readonly rawAmount?: bigint
+    readonly rawFee?: bigint
+    readonly expirationBlock?: bigint
+  } = {},
+): Hex {
+  const { tokenMessenger } = cctpContracts(request.from.network)
+  const header = encodePacked(
+    ['uint32', 'uint32', 'uint32', 'bytes32', 'bytes32', 'bytes32', 'bytes32', 'uint32', 'uint32'],
+    [1, 6, changes.destination ?? 0, nonce, pad(tokenMessenger), pad(tokenMessenger), pad('0x'), 1_000, 1_000],
+  )
+  const body = encodePacked(
+    ['uint32', 'bytes32', 'bytes32', 'uint256', 'bytes32', 'uint256', 'uint256', 'uint256'],
+    [
+      1,
+      pad(request.from.token.address),
+      pad(changes.recipient ?? receiver),
+      changes.rawAmount ?? 10_000_000n,
+      pad(request.fromAddress),
+      1_560n,
+      changes.rawFee ?? 1_300n,
+      changes.expirationBlock ?? 0n,
+    ],
+  )
+  return concat([header, body])
+}
+
+const told = (changes: object): Told => {
+  const message = { message: messageWith(), attestation, eventNonce: nonce, cctpVersion: 2, status: 'complete' }
+  return { json: { messages: [{ ...message, ...changes }] } }
+}
+
+test('what Circle has not seen yet, or waits for, is pending', async () => {
+  answer = () => ({ status: 404, json: { error: 'Message not found' } })
+  expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'not-seen' })
+  expect(iris.asked).toMatchObject([{ path: '/v2/messages/6', query: { transactionHash: route.txHash } }])
+  answer = () => ({ json: { messages: [] } })
+  expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'not-seen' })
+  answer = () => ({ json: recorded.pending })
+  expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'pending_confirmations' })
+  answer = () => told({ status: 'pending_confirmations', delayReason: 'insufficient_fee' })
+  expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'insufficient_fee' })
+  answer = () => told({ attestation: 'PENDING' })
+  expect(await cctp.status(route)).toMatchObject({ state: 'pending' })
+})
+
+test('a status that nobody documented is waited for, and somebody is told', async () => {
+  answer = () => told({ status: 'evaporated' })
+  expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'evaporated', isUnknown: true })
+  expect(lines.join('')).toContain('evaporated')
+})
+
+test('an attested message is one call on the other chain, which anybody may send', async () => {
+  answer = () => told({})
+  const status = await cctp.status(route)
+  if (status.state !== 'claimable') throw new Error(status.state)
+  const { messageTransmitter } = cctpContracts(request.to.network)
+  expect([status.call.chainId, status.call.to, status.call.value]).toEqual([1, messageTransmitter, 0n])
+  expect(decodeFunctionData({ abi, data: status.call.data })).toEqual({
+    functionName: 'receiveMessage',
+    args: [messageWith().toLowerCase(), attestation],
+  })
+  expect(called).toEqual([expect.objectContaining({ network: 'ethereum', to: messageTransmitter })])
+  expect(decodeFunctionData({ abi, data: called[0]?.data ?? '0x' })).toEqual({
+    functionName: 'usedNonces',
+    args: [nonce],
+  })
+})
+
+test('once delivered, by whomever, it is complete, less the fee that was kept', async () => {
+  answer = () => told({})
+  used = true
+  expect(await cctp.status(route)).toEqual({
+    state: 'completed',
+    partnerStatus: 'complete',
+    received: { chainId: 1, token: request.to.token.address, rawAmount: 9_998_700n, isOther: false },
+  })
+})
+
+test('an attestation that lapsed is asked for again, and one delivered before it lapsed is not', async () => {
+  const expired = messageWith({ expirationBlock: 100n })
+  answer = ({ method }) => (method === 'POST' ? { json: { nonce } } : told({ message: expired }))
+  expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'attestation-expired' })
+  expect(iris.asked.at(-1)).toMatchObject({ method: 'POST', path: `/v2/reattest/${nonce}` })
+  block = 99n
+  expect(await cctp.status(route)).toMatchObject({ state: 'claimable' })
+  ;[block, used] = [100n, true]
+  expect(await cctp.status(route)).toMatchObject({ state: 'completed' })
+  expect(iris.asked.filter(({ method }) => method === 'POST')).toHaveLength(1)
+})
+
+test.each([
+  ['another recipient', { recipient: stranger }],
+  ['another amount', { rawAmount: 9_999_999n }],
+  ['another chain', { destination: 3 }],
+  ['a fee of everything', { rawFee: 10_000_000n }],
+])('a message with %s costs no gas of ours', async (_, changes) => {
+  answer = () => told({ message: messageWith(changes) })
+  await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
+test('bytes that are no burn are not sent anywhere', async () => {
+  for (const message of [
+    '0x',
+    '0x00',
+    encodeAbiParameters([{ type: 'uint256' }], [1n]),
+    `${messageWith().slice(0, -80)}`,
+  ]) {
+    answer = () => told({ message })
+    await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
+  }
+})
+
+test.each(['silence', 'cut', { text: 'no' }, { status: 503, json: {} }] as const)('%o is no answer', async (said) => {
+  answer = () => said
+  await expect(cctp.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
+  await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
+test('every chain of Circle’s is a network of ours, and Tempo is none of them', () => {
+  const domains = ['ethereum', 'optimism', 'arbitrum', 'base', 'polygon'] as const
+  expect(domains.map((name) => cctpDomainOf(endOn(name, 'USDC').network))).toEqual([0, 2, 3, 6, 7])
+  const tempo = networkByName('tempo')
+  expect(tempo && cctpDomainOf(tempo)).toBeUndefined()
+})

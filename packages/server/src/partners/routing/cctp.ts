@@ -1,0 +1,223 @@
+import { isHex, networks, sameAddress } from '@purser/protocol'
+import { z } from 'zod'
+import { type Clock, instantOf } from '../../platform/clock.ts'
+import type { Log } from '../../platform/log.ts'
+import type { Outbound } from '../../platform/outbound.ts'
+import { askPartner, type PartnerApi } from '../ask.ts'
+import { fail } from '../errors.ts'
+import {
+  type BurnMessage,
+  encodeDepositForBurn,
+  encodeReceiveMessage,
+  encodeUsedNonces,
+  readBurnMessage,
+  readDepositForBurn,
+} from './cctp-calls.ts'
+import { cctpChainOf, cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
+import { encodeApprove, type GuardRules, whyNotSigned } from './guard.ts'
+import type { ChainReader, Quoted, RouteRequest, RouteStatus, RoutingPartner, SentRoute } from './port.ts'
+import { wordsOf } from './words.ts'
+
+export interface CctpDeps {
+  readonly outbound: Outbound
+  readonly log: Log
+  readonly clock: Clock
+  readonly reader: ChainReader
+}
+
+/** Circle's attestation service: `https://iris-api.circle.com`, `https://iris-api-sandbox.circle.com` for test networks. */
+export interface CctpSettings {
+  readonly baseUrl: string
+  readonly timeoutMs?: number
+}
+
+const timeoutMsUsual = 10_000
+const answerBytesMax = 262_144
+const quoteMs = 300_000
+const hexText = z.string().max(65_536).refine(isHex)
+
+/** `GET /v2/burn/USDC/fees/{source}/{destination}`; the fee is in hundredths of a percent, which may have a fraction. */
+const Fees = z.array(z.object({ finalityThreshold: z.int(), minimumFee: z.number().min(0).max(10_000) }))
+
+/** `GET /v2/messages/{source}?transactionHash=`. */
+const Messages = z.object({
+  messages: z
+    .array(
+      z.object({
+        message: z.string().max(65_536).nullish(),
+        attestation: z.string().max(65_536).nullish(),
+        eventNonce: z.string().max(128).nullish(),
+        cctpVersion: z.int().nullish(),
+        status: z.string().max(64),
+        delayReason: z.string().max(128).nullish(),
+      }),
+    )
+    .max(64),
+})
+type Message = z.output<typeof Messages>['messages'][number]
+
+/** Circle's Cross-Chain Transfer Protocol, version 2: USDC is burnt on the one chain and minted on the other, with no pool between. */
+export function createCctp(deps: CctpDeps, settings: CctpSettings): RoutingPartner {
+  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsUsual, bytesMax: answerBytesMax }
+  const api: PartnerApi = { outbound: deps.outbound, name: 'cctp', baseUrl: settings.baseUrl, headers: {}, limits }
+  return {
+    name: 'cctp',
+    quote: (request) => quote(api, deps.clock, request),
+    status: (route) => statusOf(api, deps, route),
+  }
+}
+
+async function quote(api: PartnerApi, clock: Clock, request: RouteRequest): Promise<Quoted> {
+  const [source, destination] = [cctpChainOf(request.from.network), cctpChainOf(request.to.network)]
+  const isUsdc = request.from.token.symbol === 'USDC' && request.to.token.symbol === 'USDC'
+  if (source === undefined || destination === undefined || source.domain === destination.domain || !isUsdc)
+    return { ok: false, reason: 'no-route', words: 'CCTP moves USDC between chains that it serves, and nothing else.' }
+  const fees = await askPartner(
+    api,
+    { method: 'GET', path: `/v2/burn/USDC/fees/${source.domain}/${destination.domain}` },
+    Fees,
+  )
+  if (!fees.ok) return { ok: false, reason: 'no-route', words: 'Circle names no fee between these chains.' }
+  const fast = source.fast ? fees.value.find(({ finalityThreshold }) => finalityThreshold === 1_000) : undefined
+  const chosen = fast ?? fees.value.find(({ finalityThreshold }) => finalityThreshold === 2_000)
+  if (chosen === undefined) return { ok: false, reason: 'no-route', words: 'Circle names no fee between these chains.' }
+  const rawFee = feeOf(request.rawAmount, chosen.minimumFee)
+  // A fee that rises between quote and burn would make it a slow one.
+  const rawFeeMax = rawFee + (rawFee + 4n) / 5n
+  if (rawFeeMax >= request.rawAmount)
+    return { ok: false, reason: 'amount-too-low', words: 'The fee would take the whole amount.' }
+  const planned = callsOf(request, rawFeeMax, fast === undefined ? 2_000 : 1_000)
+  const unsafe = whyNotSigned(planned, cctpRules(request, rawFeeMax))
+  if (unsafe !== undefined) return { ok: false, reason: 'unsafe', words: unsafe }
+  return {
+    ok: true,
+    quote: {
+      partner: 'cctp',
+      reference: String(source.domain),
+      rawOut: request.rawAmount - rawFee,
+      rawOutMin: request.rawAmount - rawFeeMax,
+      fees: [{ name: 'Circle', symbol: 'USDC', rawAmount: rawFee }],
+      etaSeconds: fast === undefined ? source.standardSeconds : source.fastSeconds,
+      expiresAt: instantOf(clock.now().getTime() + quoteMs),
+      calls: planned,
+    },
+  }
+}
+
+const feeParts = 10_000
+
+/** Rounded up: a fee that is a unit short makes the burn a slow one. */
+function feeOf(rawAmount: bigint, bps: number): bigint {
+  const parts = BigInt(Math.ceil(bps * feeParts))
+  const whole = 10_000n * BigInt(feeParts)
+  return (rawAmount * parts + whole - 1n) / whole
+}
+
+function callsOf({ from, to, rawAmount, toAddress }: RouteRequest, rawFeeMax: bigint, threshold: 1_000 | 2_000) {
+  const { tokenMessenger } = cctpContracts(from.network)
+  const { chainId } = from.network
+  const burn = encodeDepositForBurn({
+    rawAmount,
+    destinationDomain: cctpDomainOf(to.network) ?? -1,
+    recipient: toAddress,
+    burnToken: from.token.address,
+    rawFeeMax,
+    finalityThreshold: threshold,
+  })
+  return [
+    { chainId, to: from.token.address, value: 0n, data: encodeApprove(tokenMessenger, rawAmount) },
+    { chainId, to: tokenMessenger, value: 0n, data: burn },
+  ]
+}
+
+/** Our own calls pass the same guard as a stranger's. */
+function cctpRules(request: RouteRequest, rawFeeMax: bigint): GuardRules {
+  const { tokenMessenger } = cctpContracts(request.from.network)
+  const chainIdOf = (domain: number) =>
+    networks.find((network) => network.isTestnet === request.from.network.isTestnet && cctpDomainOf(network) === domain)
+      ?.chainId
+  return {
+    chainId: request.from.network.chainId,
+    token: request.from.token.address,
+    rawAmount: request.rawAmount,
+    recipient: request.toAddress,
+    destinationChainId: request.to.network.chainId,
+    rawOutMin: request.rawAmount - rawFeeMax,
+    targets: [tokenMessenger],
+    spenders: [tokenMessenger],
+    read: (data) => readDepositForBurn(data, chainIdOf),
+    mustShow: ['spends', 'recipient', 'rawOutMin', 'destinationChainId'],
+  }
+}
+
+async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Promise<RouteStatus> {
+  const path = `/v2/messages/${cctpDomainOf(route.request.from.network)}?transactionHash=${route.txHash}`
+  const answer = await askPartner(api, { method: 'GET', path }, Messages)
+  if (!answer.ok) {
+    if (answer.declined.status === 404) return { state: 'pending', partnerStatus: 'not-seen' }
+    throw fail('partner-unavailable', {}, new Error(`cctp refused to tell of a message: ${answer.declined.status}`))
+  }
+  const [message] = answer.value.messages
+  if (message === undefined) return { state: 'pending', partnerStatus: 'not-seen' }
+  if (message.status === 'pending_confirmations')
+    return { state: 'pending', partnerStatus: message.delayReason ?? message.status }
+  if (message.status !== 'complete') {
+    deps.log.warn({ partner: 'cctp', partnerStatus: message.status }, 'a status that nobody documented is waited for')
+    return { state: 'pending', partnerStatus: message.status, isUnknown: true }
+  }
+  return attested(api, deps, route, message)
+}
+
+async function attested(
+  api: PartnerApi,
+  { reader, log }: CctpDeps,
+  route: SentRoute,
+  said: Message,
+): Promise<RouteStatus> {
+  const { request } = route
+  const message = hexText.safeParse(said.message)
+  const attestation = hexText.safeParse(said.attestation)
+  if (!message.success || !attestation.success) return { state: 'pending', partnerStatus: 'attestation-not-there' }
+  const burn = readBurnMessage(message.data)
+  if (burn === undefined || !isOurs(burn, request))
+    throw fail('partner-unavailable', {}, new Error('cctp attests another message than was sent'))
+  const { network } = request.to
+  const { messageTransmitter } = cctpContracts(network)
+  const used = wordsOf(await reader.call(network, messageTransmitter, encodeUsedNonces(burn.nonce))).uint(0)
+  if (used !== undefined && used !== 0n) {
+    const rawAmount = burn.rawAmount - burn.rawFee
+    const token = request.to.token.address
+    return {
+      state: 'completed',
+      partnerStatus: said.status,
+      received: { chainId: network.chainId, token, rawAmount, isOther: false },
+    }
+  }
+  if (burn.expirationBlock !== 0n && (await reader.blockNumber(network)) >= burn.expirationBlock) {
+    await reattest(api, burn)
+    log.warn({ partner: 'cctp', txHash: route.txHash }, 'an attestation expired and was asked for again')
+    return { state: 'pending', partnerStatus: 'attestation-expired' }
+  }
+  const data = encodeReceiveMessage(message.data, attestation.data)
+  return {
+    state: 'claimable',
+    partnerStatus: said.status,
+    call: { chainId: network.chainId, to: messageTransmitter, value: 0n, data },
+  }
+}
+
+/** A contract would refuse a message of somebody else's making, but its gas would be ours. */
+function isOurs(burn: BurnMessage, { from, to, rawAmount, toAddress }: RouteRequest): boolean {
+  return (
+    burn.sourceDomain === cctpDomainOf(from.network) &&
+    burn.destinationDomain === cctpDomainOf(to.network) &&
+    burn.rawAmount === rawAmount &&
+    burn.rawFee < rawAmount &&
+    sameAddress(burn.recipient, toAddress)
+  )
+}
+
+/** Asks for a new attestation of an early one that lapsed. Asked twice, it is the same request to Circle. */
+async function reattest(api: PartnerApi, { nonce }: BurnMessage): Promise<void> {
+  await askPartner(api, { method: 'POST', path: `/v2/reattest/${nonce}` }, z.unknown())
+}

@@ -1,0 +1,46 @@
+import { sameAddress } from '@purser/protocol'
+import type { Environment } from '../../platform/ctx.ts'
+import { cctpDomainOf } from './cctp-contracts.ts'
+import type { PartnerName, RouteEnd } from './port.ts'
+
+/** How a transfer goes, as the document names it, and by whom. `why` is a sentence for whoever asked. */
+export type RouteChoice =
+  | { readonly route: 'direct'; readonly why: string }
+  | { readonly route: 'partner-swap' | 'partner-bridge'; readonly partner: PartnerName; readonly why: string }
+
+/**
+ * The whole rule. One token on one chain moves without anybody's help; another token on the same chain is a swap; another chain is a
+ * bridge. In the test environment the partner is the sandbox. Otherwise Relay where Tempo is at either end, Circle's CCTP for USDC between
+ * chains that it serves, and LI.FI for the rest. It asks nobody whether the partner is there.
+ */
+export function chooseRoute(
+  ends: { readonly from: RouteEnd; readonly to: RouteEnd },
+  environment: Environment,
+): RouteChoice {
+  const { from, to } = ends
+  const isSameChain = from.network.name === to.network.name
+  if (isSameChain && sameAddress(from.token.address, to.token.address))
+    return { route: 'direct', why: `${from.token.symbol} stays ${to.token.symbol} on ${from.network.name}.` }
+  const route = isSameChain ? 'partner-swap' : 'partner-bridge'
+  const what = isSameChain
+    ? `${from.token.symbol} becomes ${to.token.symbol} on ${from.network.name}`
+    : `${from.token.symbol} goes from ${from.network.name} to ${to.network.name}${from.token.symbol === to.token.symbol ? '' : ` as ${to.token.symbol}`}`
+  const [partner, because] = partnerFor(ends, environment)
+  return { route, partner, why: `${what}: ${because}.` }
+}
+
+function partnerFor(
+  { from, to }: { readonly from: RouteEnd; readonly to: RouteEnd },
+  environment: Environment,
+): readonly [PartnerName, string] {
+  if (environment === 'test') return ['sandbox', 'in the test environment the sandbox does it']
+  if (isTempo(from) || isTempo(to)) return ['relay', 'Relay serves Tempo']
+  const isUsdc = from.token.symbol === 'USDC' && to.token.symbol === 'USDC'
+  if (isUsdc && cctpDomainOf(from.network) !== undefined && cctpDomainOf(to.network) !== undefined)
+    return ['cctp', 'Circle burns USDC on the one chain and mints it on the other']
+  return ['lifi', 'LI.FI finds the way']
+}
+
+function isTempo({ network }: RouteEnd): boolean {
+  return network.nativeCoin === null
+}

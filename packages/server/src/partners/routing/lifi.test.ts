@@ -1,0 +1,369 @@
+import { PassThrough } from 'node:stream'
+import { type Address, type Hex, zeroAddress } from '@purser/protocol'
+import { encodeFunctionData, erc20Abi, parseAbi } from 'viem'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
+import { endOn, receiver, requestFor, sender, stranger } from '../../../test/routes.ts'
+import { instantOf } from '../../platform/clock.ts'
+import { createLog } from '../../platform/log.ts'
+import { createOutbound, type Outbound } from '../../platform/outbound.ts'
+import { createLifi, lifiDiamond } from './lifi.ts'
+import { lifiStatusOf } from './lifi-status.ts'
+import type { RouteRequest, RoutingPartner } from './port.ts'
+
+let outbound: Outbound
+let double: PartnerDouble
+let lifi: RoutingPartner
+let told: Told
+let lines: string[]
+
+beforeEach(async () => {
+  outbound = createOutbound()
+  double = await aPartner(() => told)
+  lines = []
+  const destination = new PassThrough()
+  destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
+  const log = createLog({ level: 'trace', destination })
+  const clock = { now: () => instantOf(1_790_000_000_000) }
+  lifi = createLifi({ outbound, log, clock }, { baseUrl: double.url, apiKey: 'lk', timeoutMs: 400 })
+})
+afterEach(async () => {
+  await outbound.close()
+  await double.stop()
+})
+
+const bridge = requestFor(endOn('base', 'USDC'), endOn('ethereum', 'USDT'))
+const swap = requestFor(endOn('ethereum', 'USDC'), endOn('ethereum', 'USDT'))
+const ofCoin = requestFor(endOn('base', 'native'), endOn('base', 'USDC'), 10n ** 18n)
+
+const abi = parseAbi([
+  'struct Swap { address callTo; address approveTo; address sendingAssetId; address receivingAssetId; uint256 fromAmount; bytes callData; bool requiresDeposit }',
+  'struct Bridge { bytes32 transactionId; string bridge; string integrator; address referrer; address sendingAssetId; address receiver; uint256 minAmount; uint256 destinationChainId; bool hasSourceSwaps; bool hasDestinationCall }',
+  'struct Across { address receiverAddress; uint256 outputAmount }',
+  'function swapTokensSingleV3ERC20ToERC20(bytes32 id, string integrator, string referrer, address receiver, uint256 minAmount, Swap swap)',
+  'function swapTokensMultipleV3NativeToERC20(bytes32 id, string integrator, string referrer, address receiver, uint256 minAmount, Swap[] swaps)',
+  'function startBridgeTokensViaAcrossV3(Bridge bridge, Across across)',
+])
+const zeros = `0x${'00'.repeat(32)}` as const
+
+interface Meant {
+  readonly receiver?: Address
+  readonly minAmount?: bigint
+  readonly destination?: bigint
+  readonly call?: boolean
+  readonly token?: Address
+  readonly sourceSwaps?: boolean
+  readonly amount?: bigint
+}
+
+function bridging(meant: Meant = {}): Hex {
+  const data = {
+    transactionId: zeros,
+    bridge: 'across',
+    integrator: 'lifi-api',
+    referrer: zeroAddress,
+    sendingAssetId: meant.token ?? bridge.from.token.address,
+    receiver: meant.receiver ?? receiver,
+    minAmount: meant.amount ?? 10_000_000n,
+    destinationChainId: meant.destination ?? 1n,
+    hasSourceSwaps: meant.sourceSwaps ?? false,
+    hasDestinationCall: meant.call ?? false,
+  }
+  const across = { receiverAddress: receiver, outputAmount: 1n }
+  return encodeFunctionData({ abi, functionName: 'startBridgeTokensViaAcrossV3', args: [data, across] })
+}
+
+const oneSwap = {
+  callTo: stranger,
+  approveTo: stranger,
+  sendingAssetId: swap.from.token.address,
+  receivingAssetId: swap.to.token.address,
+  fromAmount: 10_000_000n,
+  callData: '0x1234',
+  requiresDeposit: true,
+} as const
+
+function swapping(meant: Meant = {}): Hex {
+  return encodeFunctionData({
+    abi,
+    functionName: 'swapTokensSingleV3ERC20ToERC20',
+    args: [zeros, 'lifi-api', '', meant.receiver ?? receiver, meant.minAmount ?? 9_950_000n, oneSwap],
+  })
+}
+
+/** In the shape of `GET /quote`. */
+function stepOf(request: RouteRequest, data: Hex, changes: Record<string, object> = {}): Told {
+  const { from, to, rawAmount } = request
+  const token = (end: RouteRequest['from']) => ({ ...end.token, chainId: end.network.chainId, priceUSD: '1' })
+  const isCoin = from.token.address === zeroAddress
+  return {
+    json: {
+      id: 'e1c87be5-80be-4e2d-8c96-a6492566a739',
+      type: 'lifi',
+      tool: 'across',
+      action: {
+        fromChainId: from.network.chainId,
+        toChainId: to.network.chainId,
+        fromToken: token(from),
+        toToken: token(to),
+        fromAmount: rawAmount.toString(),
+        slippage: 0.005,
+        fromAddress: sender,
+        toAddress: receiver,
+        ...changes.action,
+      },
+      estimate: {
+        tool: 'across',
+        toAmount: '10000000',
+        toAmountMin: '9950000',
+        approvalAddress: lifiDiamond,
+        executionDuration: 4,
+        feeCosts: [{ name: 'LIFI Fixed Fee', amount: '25000', token: { symbol: 'USDC' }, included: true }],
+        ...changes.estimate,
+      },
+      includedSteps: [],
+      integrator: 'lifi-api',
+      transactionRequest: {
+        from: sender,
+        to: lifiDiamond,
+        chainId: from.network.chainId,
+        data,
+        value: isCoin ? `0x${rawAmount.toString(16)}` : '0x0',
+        gasPrice: '0x3eaf2c6',
+        gasLimit: '0x45e8a',
+        ...changes.transactionRequest,
+      },
+    },
+  }
+}
+
+test('a bridge is quoted, asked for without a call on arrival, and approved exactly', async () => {
+  told = stepOf(bridge, bridging())
+  const quoted = await lifi.quote(bridge)
+  if (!quoted.ok) throw new Error(quoted.words)
+  expect(quoted.quote).toMatchObject({
+    partner: 'lifi',
+    reference: 'across',
+    rawOut: 10_000_000n,
+    rawOutMin: 9_950_000n,
+    etaSeconds: 4,
+    fees: [{ name: 'LIFI Fixed Fee', symbol: 'USDC', rawAmount: 25_000n }],
+  })
+  expect(quoted.quote.calls).toEqual([
+    {
+      chainId: 8_453,
+      to: bridge.from.token.address,
+      value: 0n,
+      data: encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [lifiDiamond, 10_000_000n] }),
+    },
+    { chainId: 8_453, to: lifiDiamond, value: 0n, data: bridging() },
+  ])
+  expect(double.asked).toMatchObject([
+    {
+      method: 'GET',
+      path: '/quote',
+      headers: { 'x-lifi-api-key': 'lk' },
+      query: {
+        fromChain: '8453',
+        toChain: '1',
+        fromToken: bridge.from.token.address,
+        toToken: bridge.to.token.address,
+        fromAmount: '10000000',
+        fromAddress: sender,
+        toAddress: receiver,
+        slippage: '0.005',
+        order: 'CHEAPEST',
+        allowDestinationCall: 'false',
+      },
+    },
+  ])
+})
+
+test('a swap on one chain shows its receiver and its least amount, and is signed', async () => {
+  told = stepOf(swap, swapping())
+  expect(await lifi.quote(swap)).toMatchObject({ ok: true, quote: { rawOutMin: 9_950_000n } })
+})
+
+test('of the network’s own coin there is no approval, and exactly the amount goes along', async () => {
+  const args = [zeros, 'lifi-api', '', receiver, 9_950_000n, [oneSwap]] as const
+  const data = encodeFunctionData({ abi, functionName: 'swapTokensMultipleV3NativeToERC20', args })
+  told = stepOf(ofCoin, data)
+  expect(await lifi.quote(ofCoin)).toMatchObject({
+    ok: true,
+    quote: { calls: [{ to: lifiDiamond, value: 10n ** 18n }] },
+  })
+  told = stepOf(ofCoin, data, { transactionRequest: { value: `0x${(10n ** 18n + 1n).toString(16)}` } })
+  expect(await lifi.quote(ofCoin)).toEqual({ ok: false, reason: 'unsafe', words: 'value-differs' })
+})
+
+test('a bridge after a swap is bounded by the approval', async () => {
+  told = stepOf(bridge, bridging({ sourceSwaps: true, token: stranger, amount: 1n }))
+  expect(await lifi.quote(bridge)).toMatchObject({ ok: true })
+})
+
+test.each<readonly [string, Hex, Record<string, object>, string]>([
+  ['another receiver in the bytes', bridging({ receiver: stranger }), {}, 'recipient-differs'],
+  ['another chain in the bytes', bridging({ destination: 137n }), {}, 'destination-differs'],
+  ['more in the bytes', bridging({ amount: 10_000_001n }), {}, 'amount-differs'],
+  ['another token in the bytes', bridging({ token: stranger }), {}, 'amount-differs'],
+  ['a call on arrival', bridging({ call: true }), {}, 'calls-on-arrival'],
+  ['bytes that say nothing', '0xdeadbeef', {}, 'call-not-understood'],
+  ['a swap in place of a bridge', swapping(), {}, 'call-not-understood'],
+  ['another target', bridging(), { transactionRequest: { to: stranger } }, 'target-not-listed'],
+  ['the token as the target', bridging(), { transactionRequest: { to: bridge.from.token.address } }, 'no-call'],
+  ['another chain to sign on', bridging(), { transactionRequest: { chainId: 1 } }, 'wrong-chain'],
+  ['coin along with it', bridging(), { transactionRequest: { value: '0x1' } }, 'value-differs'],
+  ['a stranger to approve', bridging(), { estimate: { approvalAddress: stranger } }, 'approval-to-stranger'],
+  ['another recipient in the quote', bridging(), { action: { toAddress: stranger } }, 'recipient-differs'],
+  ['another amount in the quote', bridging(), { action: { fromAmount: '10000001' } }, 'amount-differs'],
+  ['a least amount below what was allowed', bridging(), { estimate: { toAmountMin: '9949999' } }, 'minimum-too-low'],
+])('%s is refused, with its reason', async (_, data, changes, words) => {
+  told = stepOf(bridge, data, changes)
+  const quoted = await lifi.quote(bridge)
+  if (words === 'no-call') expect(quoted).toMatchObject({ ok: false, reason: 'unsafe' })
+  else expect(quoted).toEqual({ ok: false, reason: 'unsafe', words })
+})
+
+test.each<readonly [Meant, string]>([
+  [{ receiver: stranger }, 'recipient-differs'],
+  [{ minAmount: 9_949_999n }, 'minimum-too-low'],
+])('a swap whose bytes mean %o is refused', async (meant, words) => {
+  told = stepOf(swap, swapping(meant))
+  expect(await lifi.quote(swap)).toEqual({ ok: false, reason: 'unsafe', words })
+})
+
+test('LI.FI is not asked for Tempo, nor for test networks', async () => {
+  expect(await lifi.quote(requestFor(endOn('base', 'USDC'), endOn('tempo', 'USDC_E')))).toMatchObject({
+    reason: 'no-route',
+  })
+  expect(double.asked).toEqual([])
+})
+
+const toolError = (code: string) => ({ errorType: 'NO_QUOTE', code, tool: 'across', message: 'no' })
+
+test.each([
+  [{ code: 1_002, message: 'No available quotes', errors: [toolError('NO_POSSIBLE_ROUTE')] }, 'no-route'],
+  [
+    { code: 1_002, message: 'no', errors: [toolError('NO_POSSIBLE_ROUTE'), toolError('AMOUNT_TOO_LOW')] },
+    'amount-too-low',
+  ],
+  [{ code: 1_002, message: 'no', errors: [toolError('FEES_HIGHER_THAN_AMOUNT')] }, 'amount-too-low'],
+  [{ code: 1_002, message: 'no', errors: [toolError('INSUFFICIENT_LIQUIDITY')] }, 'amount-too-high'],
+  [{ code: 1_002, message: 'no', errors: [toolError('AMOUNT_TOO_HIGH')] }, 'amount-too-high'],
+  [{ code: 1_011, message: 'validation' }, 'no-route'],
+])('%o is %s', async (json, reason) => {
+  told = { status: 404, json }
+  expect(await lifi.quote(bridge)).toMatchObject({ ok: false, reason })
+})
+
+test('too many requests is a passing fault, and not the end of a route', async () => {
+  told = { status: 429, json: { code: 1_005, message: 'rate limit' } }
+  await expect(lifi.quote(bridge)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
+const hash = `0x${'ef'.repeat(32)}` as const
+const receiving = { chainId: 1, txHash: hash, rawAmount: 9_960_000n, token: bridge.to.token.address }
+const seen = (status: string, substatus?: string) => lifiStatusOf({ status, substatus, receiving }, bridge)
+
+test.each([
+  'WAIT_SOURCE_CONFIRMATIONS',
+  'WAIT_DESTINATION_TRANSACTION',
+  'BRIDGE_NOT_AVAILABLE',
+  'CHAIN_NOT_AVAILABLE',
+  'REFUND_IN_PROGRESS',
+  'UNKNOWN_ERROR',
+  'INTENT_AWAITING_FUNDS',
+  'INTENT_READY',
+  'INTENT_EXECUTING',
+  'INTENT_FAILED_RETRYABLE',
+  'INTENT_SIMULATION_FAILURE',
+])('PENDING/%s is waited for', (substatus) => {
+  expect(seen('PENDING', substatus)).toEqual({ state: 'pending', partnerStatus: `PENDING/${substatus}` })
+})
+
+test.each([
+  ['INSUFFICIENT_ALLOWANCE', 'none'],
+  ['INSUFFICIENT_BALANCE', 'none'],
+  ['OUT_OF_GAS', 'none'],
+  ['EXPIRED', 'none'],
+  ['SLIPPAGE_EXCEEDED', 'none'],
+  ['UNKNOWN_FAILED_ERROR', 'pending'],
+  ['REFUND_IN_PROGRESS', 'pending'],
+  ['SOMETHING_NEW', 'pending'],
+])('FAILED/%s has failed, and its refund is %s', (substatus, refund) => {
+  expect(seen('FAILED', substatus)).toMatchObject({ state: 'failed', refund })
+})
+
+test('DONE is a success only when what was asked for arrived', () => {
+  const received = { chainId: 1, token: bridge.to.token.address, rawAmount: 9_960_000n }
+  expect(seen('DONE', 'COMPLETED')).toMatchObject({
+    state: 'completed',
+    received: { ...received, isOther: false },
+    destinationTxHash: hash,
+  })
+  expect(seen('DONE', 'PARTIAL')).toMatchObject({ state: 'completed', received: { ...received, isOther: true } })
+  expect(seen('DONE', 'REFUNDED')).toMatchObject({ state: 'failed', refund: 'done', refundTxHash: hash })
+  const other = lifiStatusOf(
+    { status: 'DONE', substatus: 'COMPLETED', receiving: { ...receiving, token: stranger } },
+    bridge,
+  )
+  expect(other).toMatchObject({ received: { isOther: true } })
+})
+
+test.each([
+  ['NOT_FOUND', undefined, false],
+  ['PENDING', undefined, false],
+  ['INVALID', undefined, true],
+  ['DONE', 'SIDEWAYS', true],
+  ['DONE', undefined, true],
+  ['PENDING', 'SIDEWAYS', true],
+  ['MELTED', undefined, true],
+])('%s/%s is waited for; whether somebody should look: %s', (status, substatus, isUnknown) => {
+  expect(seen(status, substatus)).toMatchObject({ state: 'pending', ...(isUnknown ? { isUnknown } : {}) })
+  expect('isUnknown' in seen(status, substatus)).toBe(isUnknown)
+})
+
+test('a status is asked for by the hash, the chains and the tool; a swap names no tool', async () => {
+  told = {
+    json: {
+      status: 'DONE',
+      substatus: 'COMPLETED',
+      receiving: { chainId: 1, txHash: hash, amount: '9960000', token: { address: bridge.to.token.address } },
+    },
+  }
+  expect(await lifi.status({ request: bridge, reference: 'across', txHash: hash })).toMatchObject({
+    state: 'completed',
+    received: { rawAmount: 9_960_000n },
+  })
+  await lifi.status({ request: swap, reference: 'uniswap', txHash: hash })
+  expect(double.asked).toMatchObject([
+    { path: '/status', query: { txHash: hash, fromChain: '8453', toChain: '1', bridge: 'across' } },
+    { path: '/status', query: { txHash: hash, fromChain: '1', toChain: '1' } },
+  ])
+  expect(double.asked[1]?.query.bridge).toBeUndefined()
+})
+
+test('a hash that they have not seen is waited for, whichever way they say it', async () => {
+  told = { status: 404, json: { message: 'not found', code: 1_003 } }
+  expect(await lifi.status({ request: bridge, reference: 'across', txHash: hash })).toEqual({
+    state: 'pending',
+    partnerStatus: 'NOT_FOUND',
+  })
+})
+
+test('a status that nobody documented is waited for, and somebody is told', async () => {
+  told = { json: { status: 'MELTED' } }
+  expect(await lifi.status({ request: bridge, reference: 'across', txHash: hash })).toMatchObject({ state: 'pending' })
+  expect(lines.join('')).toContain('MELTED')
+})
+
+test.each(['silence', 'cut', { text: '' }, { json: [] }, { status: 500, json: {} }] as const)(
+  '%o is no answer',
+  async (said) => {
+    told = said
+    await expect(lifi.quote(bridge)).rejects.toMatchObject({ code: 'partner-unavailable' })
+    await expect(lifi.status({ request: bridge, reference: 'a', txHash: hash })).rejects.toMatchObject({
+      code: 'partner-unavailable',
+    })
+  },
+)

@@ -1,0 +1,237 @@
+import { type Address, type Hex, isHex, parseAddress, parseRaw, sameAddress, zeroAddress } from '@purser/protocol'
+import { z } from 'zod'
+import { type Clock, instantOf } from '../../platform/clock.ts'
+import type { Log } from '../../platform/log.ts'
+import type { Outbound } from '../../platform/outbound.ts'
+import { askPartner, type PartnerApi } from '../ask.ts'
+import { fail } from '../errors.ts'
+import { encodeApprove, type GuardRules, leastOf, whyNotSigned } from './guard.ts'
+import { readLifiBridge, readLifiSwap } from './lifi-calls.ts'
+import { lifiStatusOf } from './lifi-status.ts'
+import type { PlannedCall, Quoted, RouteRequest, RoutingPartner } from './port.ts'
+
+export interface LifiDeps {
+  readonly outbound: Outbound
+  readonly log: Log
+  readonly clock: Clock
+}
+
+export interface LifiSettings {
+  /** `https://li.quest/v1`. */
+  readonly baseUrl: string
+  readonly apiKey: string
+  readonly timeoutMs?: number
+}
+
+const timeoutMsUsual = 20_000
+const answerBytesMax = 2_097_152
+const quoteMs = 60_000
+
+/** LI.FI's diamond: the one contract of theirs that is called and approved, at this address on each chain here. */
+export const lifiDiamond: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE'
+const lifiChains: readonly string[] = ['ethereum', 'base', 'optimism', 'arbitrum', 'polygon']
+
+const raw = z.string().transform((text, ctx) => {
+  const value = /^0x[0-9a-fA-F]{1,64}$/.test(text) ? BigInt(text) : parseRaw(text)
+  if (typeof value === 'bigint') return value
+  ctx.addIssue({ code: 'custom', message: 'must be a whole number' })
+  return z.NEVER
+})
+const address = z.string().transform((text, ctx) => {
+  const value = parseAddress(text)
+  if (value !== undefined) return value
+  ctx.addIssue({ code: 'custom', message: 'must be an address' })
+  return z.NEVER
+})
+const Token = z.object({ address, chainId: z.int(), symbol: z.string().max(64) })
+
+/** A step as `GET /quote` answers it. What is not read here is not relied on. */
+const Step = z.object({
+  tool: z.string().min(1).max(128),
+  action: z.object({ fromToken: Token, toToken: Token, fromAmount: raw, toAddress: address }),
+  estimate: z.object({
+    toAmount: raw,
+    toAmountMin: raw,
+    approvalAddress: address,
+    executionDuration: z.number().min(0).max(1_000_000),
+    feeCosts: z
+      .array(z.object({ name: z.string().max(128), amount: raw, token: z.object({ symbol: z.string().max(64) }) }))
+      .max(32)
+      .optional(),
+  }),
+  transactionRequest: z.object({
+    to: address,
+    chainId: z.int(),
+    data: z.string().max(262_144).refine(isHex),
+    value: raw,
+  }),
+})
+type Step = z.output<typeof Step>
+
+const Status = z.object({
+  status: z.string().max(64),
+  substatus: z.string().max(128).nullish(),
+  receiving: z
+    .object({
+      chainId: z.int().optional(),
+      txHash: z.string().max(128).optional(),
+      amount: z.string().max(96).optional(),
+      token: z.object({ address: z.string().max(64) }).optional(),
+    })
+    .nullish(),
+})
+
+/** LI.FI: swaps and bridges of many makers behind one API. It has no test network. */
+export function createLifi({ outbound, log, clock }: LifiDeps, settings: LifiSettings): RoutingPartner {
+  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsUsual, bytesMax: answerBytesMax }
+  const headers = { 'x-lifi-api-key': settings.apiKey }
+  const api: PartnerApi = { outbound, name: 'lifi', baseUrl: settings.baseUrl, headers, limits }
+  return {
+    name: 'lifi',
+    async quote(request) {
+      if (!lifiChains.includes(request.from.network.name) || !lifiChains.includes(request.to.network.name))
+        return { ok: false, reason: 'no-route', words: 'LI.FI is not asked for that chain.' }
+      const answer = await askPartner(api, { method: 'GET', path: `/quote?${queryOf(request)}` }, Step)
+      return answer.ok ? quotedFrom(answer.value, request, clock) : declinedFrom(answer.declined.json)
+    },
+    async status({ request, reference, txHash }) {
+      const { from, to } = request
+      const isSwap = from.network.chainId === to.network.chainId
+      const query = new URLSearchParams({
+        txHash,
+        ...(isSwap ? {} : { bridge: reference }),
+        fromChain: String(from.network.chainId),
+        toChain: String(to.network.chainId),
+      })
+      const answer = await askPartner(api, { method: 'GET', path: `/status?${query}` }, Status)
+      // Before it is in a block they may say 404 in place of NOT_FOUND.
+      if (!answer.ok && answer.declined.status === 404) return { state: 'pending', partnerStatus: 'NOT_FOUND' }
+      if (!answer.ok)
+        throw fail('partner-unavailable', {}, new Error(`lifi refused to tell of a route: ${answer.declined.status}`))
+      const status = lifiStatusOf({ ...answer.value, receiving: receivingOf(answer.value) }, request)
+      if (status.state === 'pending' && status.isUnknown)
+        log.warn(
+          { partner: 'lifi', partnerStatus: status.partnerStatus },
+          'a status that nobody documented is waited for',
+        )
+      return status
+    },
+  }
+}
+
+function queryOf({ from, to, rawAmount, fromAddress, toAddress, slippageBps }: RouteRequest): string {
+  return new URLSearchParams({
+    fromChain: String(from.network.chainId),
+    toChain: String(to.network.chainId),
+    fromToken: from.token.address,
+    toToken: to.token.address,
+    fromAmount: rawAmount.toString(),
+    fromAddress,
+    toAddress,
+    slippage: String(slippageBps / 10_000),
+    order: 'CHEAPEST',
+    allowDestinationCall: 'false',
+  }).toString()
+}
+
+function quotedFrom(step: Step, request: RouteRequest, clock: Clock): Quoted {
+  const { estimate, tool } = step
+  if (estimate.toAmountMin < leastOf(estimate.toAmount, request.slippageBps))
+    return { ok: false, reason: 'unsafe', words: 'minimum-too-low' }
+  const calls = callsOf(step, request)
+  const unsafe = whyNotMeant(step, request) ?? whyNotSigned(calls, lifiRules(request, estimate.toAmountMin))
+  if (unsafe !== undefined) return { ok: false, reason: 'unsafe', words: unsafe }
+  return {
+    ok: true,
+    quote: {
+      partner: 'lifi',
+      reference: tool,
+      rawOut: estimate.toAmount,
+      rawOutMin: estimate.toAmountMin,
+      fees: (estimate.feeCosts ?? []).map(({ name, token, amount }) => {
+        return { name, symbol: token.symbol, rawAmount: amount }
+      }),
+      etaSeconds: Math.ceil(estimate.executionDuration),
+      expiresAt: instantOf(clock.now().getTime() + quoteMs),
+      calls,
+    },
+  }
+}
+
+/** What the quote says of itself, beside what its bytes say. */
+function whyNotMeant({ action }: Step, { from, to, rawAmount, toAddress }: RouteRequest): string | undefined {
+  if (action.fromAmount !== rawAmount || !isEnd(action.fromToken, from)) return 'amount-differs'
+  if (!isEnd(action.toToken, to)) return 'destination-differs'
+  return sameAddress(action.toAddress, toAddress) ? undefined : 'recipient-differs'
+}
+
+function isEnd(
+  token: Step['action']['fromToken'],
+  { network, token: { address: asked } }: RouteRequest['from'],
+): boolean {
+  return token.chainId === network.chainId && sameAddress(token.address, asked)
+}
+
+/** The approval is ours, of the exact amount and to whom they name; the guard says whether that one may be approved. */
+function callsOf({ transactionRequest, estimate }: Step, { from, rawAmount }: RouteRequest): readonly PlannedCall[] {
+  const send = {
+    chainId: transactionRequest.chainId,
+    to: transactionRequest.to,
+    value: transactionRequest.value,
+    data: transactionRequest.data,
+  }
+  if (sameAddress(from.token.address, zeroAddress)) return [send]
+  const data = encodeApprove(estimate.approvalAddress, rawAmount)
+  return [{ chainId: from.network.chainId, to: from.token.address, value: 0n, data }, send]
+}
+
+function lifiRules(request: RouteRequest, rawOutMin: bigint): GuardRules {
+  const { chainId } = request.from.network
+  const isSwap = chainId === request.to.network.chainId
+  return {
+    chainId,
+    token: request.from.token.address,
+    rawAmount: request.rawAmount,
+    recipient: request.toAddress,
+    destinationChainId: request.to.network.chainId,
+    rawOutMin,
+    targets: [lifiDiamond],
+    spenders: [lifiDiamond],
+    read: (data) => (isSwap ? readLifiSwap(data, chainId) : readLifiBridge(data)),
+    mustShow: isSwap ? ['recipient', 'rawOutMin'] : ['recipient', 'destinationChainId'],
+  }
+}
+
+function receivingOf({ receiving }: z.output<typeof Status>) {
+  if (receiving === undefined || receiving === null) return undefined
+  const rawAmount = receiving.amount === undefined ? undefined : parseRaw(receiving.amount)
+  return {
+    chainId: receiving.chainId,
+    txHash: hashOf(receiving.txHash),
+    rawAmount: typeof rawAmount === 'bigint' ? rawAmount : undefined,
+    token: receiving.token === undefined ? undefined : parseAddress(receiving.token.address),
+  }
+}
+
+function hashOf(text: string | undefined): Hex | undefined {
+  return text !== undefined && isHex(text) && text.length === 66 ? text : undefined
+}
+
+const ErrorBody = z.object({
+  code: z.number().optional(),
+  errors: z
+    .array(z.object({ code: z.string().max(128).optional() }))
+    .max(256)
+    .optional(),
+})
+
+/** Why LI.FI has no quote, by the codes of all the makers that it asked. */
+function declinedFrom(json: unknown): Quoted {
+  const parsed = ErrorBody.safeParse(json)
+  const codes = parsed.success ? (parsed.data.errors ?? []).map(({ code }) => code) : []
+  if (codes.some((code) => code === 'AMOUNT_TOO_LOW' || code === 'FEES_HIGHER_THAN_AMOUNT'))
+    return { ok: false, reason: 'amount-too-low', words: 'Every way wants more at least.' }
+  if (codes.some((code) => code === 'AMOUNT_TOO_HIGH' || code === 'INSUFFICIENT_LIQUIDITY'))
+    return { ok: false, reason: 'amount-too-high', words: 'No way has enough on the other side.' }
+  return { ok: false, reason: 'no-route', words: 'LI.FI has no way.' }
+}

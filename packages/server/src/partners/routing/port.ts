@@ -1,0 +1,126 @@
+import type { Address, Hex, Network } from '@purser/protocol'
+import type { Environment } from '../../platform/ctx.ts'
+
+/** Who moves a token to another token or another chain. */
+export interface RoutingPartner {
+  readonly name: PartnerName
+  /** What it would cost and what there is to sign. Every call in it has passed the guard; nothing moves. */
+  quote(request: RouteRequest): Promise<Quoted>
+  /** What became of a route whose last call is in a block. Asking again is harmless. */
+  status(route: SentRoute): Promise<RouteStatus>
+}
+
+export type PartnerName = 'cctp' | 'relay' | 'lifi' | 'sandbox'
+
+/** The partners of each environment that are configured. */
+export type RoutingPartners = Readonly<Record<Environment, Readonly<Partial<Record<PartnerName, RoutingPartner>>>>>
+
+declare module '../../platform/ctx.ts' {
+  interface Ports {
+    readonly routingPartners: RoutingPartners
+  }
+}
+
+/** A token on a network. The zero address is the network's own coin. */
+export interface RouteEnd {
+  readonly network: Network
+  readonly token: { readonly symbol: string; readonly address: Address; readonly decimals: number }
+}
+
+export interface RouteRequest {
+  readonly from: RouteEnd
+  readonly to: RouteEnd
+  /** In the smallest unit of the token that is given. */
+  readonly rawAmount: bigint
+  /** Signs, and gets what is refunded. */
+  readonly fromAddress: Address
+  readonly toAddress: Address
+  /** Most that may be lost between the quote and the arrival, in hundredths of a percent. */
+  readonly slippageBps: number
+}
+
+/** A call to sign on the source network, in order. */
+export interface PlannedCall {
+  readonly chainId: number
+  readonly to: Address
+  /** In wei. */
+  readonly value: bigint
+  readonly data: Hex
+}
+
+export interface RouteFee {
+  readonly name: string
+  readonly symbol: string
+  readonly rawAmount: bigint
+}
+
+export interface RouteQuote {
+  readonly partner: PartnerName
+  /** What `status` needs to know it again. */
+  readonly reference: string
+  readonly rawOut: bigint
+  /** Never less arrives, or the money comes back. */
+  readonly rawOutMin: bigint
+  readonly fees: readonly RouteFee[]
+  readonly etaSeconds: number
+  /** Not signed from then on: ask for another. */
+  readonly expiresAt: Date
+  readonly calls: readonly PlannedCall[]
+}
+
+/**
+ * `no-route`: there is none. `amount-too-low`, `amount-too-high`: not for so much. `unsafe`: the partner asks for a call that is not signed;
+ * `words` says which rule it breaks.
+ */
+export type Quoted =
+  | { readonly ok: true; readonly quote: RouteQuote }
+  | {
+      readonly ok: false
+      readonly reason: 'no-route' | 'amount-too-low' | 'amount-too-high' | 'unsafe'
+      readonly words: string
+    }
+
+/** A route under way, as whoever sent it keeps it. */
+export interface SentRoute {
+  readonly request: RouteRequest
+  readonly reference: string
+  /** Of the call that set it going. */
+  readonly txHash: Hex
+}
+
+/**
+ * `claimable`: on the destination network a call waits to be sent, by anybody, once. `failed`: what was asked for will not arrive; as long
+ * as `refund` is `pending`, ask on. `isUnknown` where the partner said what nobody documented: it is waited for.
+ */
+export type RouteStatus =
+  | { readonly state: 'pending'; readonly partnerStatus: string; readonly isUnknown?: true }
+  | { readonly state: 'claimable'; readonly partnerStatus: string; readonly call: PlannedCall }
+  | {
+      readonly state: 'completed'
+      readonly partnerStatus: string
+      /** What arrived; absent where the partner does not say: the receipt does. */
+      readonly received?: Received
+      readonly destinationTxHash?: Hex
+    }
+  | {
+      readonly state: 'failed'
+      readonly partnerStatus: string
+      readonly reason: string
+      readonly refund: 'none' | 'pending' | 'done'
+      readonly refundTxHash?: Hex
+    }
+
+export interface Received {
+  readonly chainId: number
+  readonly token: Address
+  readonly rawAmount: bigint
+  /** Whether it is another token than was asked for. */
+  readonly isOther: boolean
+}
+
+/** What an adapter reads of a chain. */
+export interface ChainReader {
+  /** A call's answer as of the latest block. */
+  call(network: Network, to: Address, data: Hex): Promise<Hex>
+  blockNumber(network: Network): Promise<bigint>
+}

@@ -1,0 +1,227 @@
+import { PassThrough } from 'node:stream'
+import type { Address } from '@purser/protocol'
+import { encodeFunctionData, erc20Abi, parseAbi } from 'viem'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
+import { endOn, receiver, requestFor, sender, stranger } from '../../../test/routes.ts'
+import { instantOf } from '../../platform/clock.ts'
+import { createLog } from '../../platform/log.ts'
+import { createOutbound, type Outbound } from '../../platform/outbound.ts'
+import type { RouteStatus, RoutingPartner } from './port.ts'
+import { createRelay, relayDepository } from './relay.ts'
+
+let outbound: Outbound
+let double: PartnerDouble
+let relay: RoutingPartner
+let told: Told
+let lines: string[]
+
+beforeEach(async () => {
+  outbound = createOutbound()
+  double = await aPartner(() => told)
+  lines = []
+  const destination = new PassThrough()
+  destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
+  const log = createLog({ level: 'trace', destination })
+  const clock = { now: () => instantOf(1_790_000_000_000) }
+  relay = createRelay({ outbound, log, clock }, { baseUrl: double.url, apiKey: 'rk', timeoutMs: 400 })
+})
+afterEach(async () => {
+  await outbound.close()
+  await double.stop()
+})
+
+const request = requestFor(endOn('base', 'USDC'), endOn('tempo', 'USDC_E'))
+const id = `0x${'cd'.repeat(32)}` as const
+const depositAbi = parseAbi(['function depositErc20(address depositor, address token, uint256 amount, bytes32 id)'])
+
+function deposit(changes: { readonly depositor?: Address; readonly token?: Address; readonly amount?: bigint } = {}) {
+  const { depositor = sender, token = request.from.token.address, amount = 10_000_000n } = changes
+  return encodeFunctionData({ abi: depositAbi, functionName: 'depositErc20', args: [depositor, token, amount, id] })
+}
+const approve = (spender: Address, amount: bigint) =>
+  encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [spender, amount] })
+
+interface Changes {
+  readonly approval?: object
+  readonly deposit?: object
+  readonly step?: object
+  readonly details?: object
+  readonly out?: object
+}
+
+/** In the shape of `POST /quote/v2`. */
+function quoteWith(changes: Changes = {}): Told {
+  const at = { from: sender, chainId: 8_453, value: '0', gas: '60000', maxFeePerGas: '1', maxPriorityFeePerGas: '1' }
+  const approval = { ...at, to: request.from.token.address, data: approve(relayDepository, 10_000_000n) }
+  const send = { ...at, to: relayDepository, data: deposit() }
+  const check = { endpoint: `/intents/status/v3?requestId=${id}`, method: 'GET' }
+  const currency = (end: typeof request.from) => ({ chainId: end.network.chainId, ...end.token })
+  return {
+    json: {
+      steps: [
+        {
+          id: 'approve',
+          action: 'Confirm transaction in your wallet',
+          kind: 'transaction',
+          requestId: id,
+          items: [{ status: 'incomplete', data: { ...approval, ...changes.approval } }],
+        },
+        {
+          id: 'deposit',
+          kind: 'transaction',
+          requestId: id,
+          items: [{ status: 'incomplete', data: { ...send, ...changes.deposit }, check }],
+          ...changes.step,
+        },
+      ],
+      fees: { relayer: { currency: { symbol: 'USDC' }, amount: '47089', amountFormatted: '0.047089' } },
+      details: {
+        sender,
+        recipient: receiver,
+        timeEstimate: 2,
+        currencyIn: { currency: currency(request.from), amount: '10000000' },
+        currencyOut: {
+          currency: currency(request.to),
+          amount: '9952911',
+          minimumAmount: '9903147',
+          ...changes.out,
+        },
+        ...changes.details,
+      },
+    },
+  }
+}
+
+test('a quote is an exact approval and a deposit of our own, and says what arrives at least', async () => {
+  told = quoteWith()
+  const quoted = await relay.quote(request)
+  if (!quoted.ok) throw new Error(quoted.words)
+  expect(quoted.quote).toMatchObject({
+    partner: 'relay',
+    reference: id,
+    rawOut: 9_952_911n,
+    rawOutMin: 9_903_147n,
+    etaSeconds: 2,
+    fees: [{ name: 'Relay', symbol: 'USDC', rawAmount: 47_089n }],
+    expiresAt: instantOf(1_790_000_030_000),
+  })
+  expect(quoted.quote.calls).toEqual([
+    { chainId: 8_453, to: request.from.token.address, value: 0n, data: approve(relayDepository, 10_000_000n) },
+    { chainId: 8_453, to: relayDepository, value: 0n, data: deposit() },
+  ])
+  expect(double.asked).toMatchObject([
+    {
+      method: 'POST',
+      path: '/quote/v2',
+      headers: { 'x-api-key': 'rk' },
+      body: {
+        user: sender,
+        recipient: receiver,
+        refundTo: sender,
+        originChainId: 8_453,
+        destinationChainId: 4_217,
+        originCurrency: request.from.token.address,
+        destinationCurrency: request.to.token.address,
+        amount: '10000000',
+        tradeType: 'EXACT_INPUT',
+        slippageTolerance: '50',
+        usePermit: false,
+        explicitDeposit: true,
+      },
+    },
+  ])
+})
+
+test('an approval that is done already is not asked for again', async () => {
+  const done = quoteWith()
+  if (typeof done === 'string' || !('json' in done)) throw new Error('no quote')
+  const json = structuredClone(done.json) as { steps: { items: unknown[] }[] }
+  json.steps[0]?.items.splice(0)
+  told = { json }
+  expect(await relay.quote(request)).toMatchObject({ ok: true, quote: { calls: [{ to: relayDepository }] } })
+})
+
+test.each<readonly [string, Changes, string]>([
+  ['more approved than is sent', { approval: { data: approve(relayDepository, 10_000_001n) } }, 'approval-not-exact'],
+  ['a stranger approved', { approval: { data: approve(stranger, 10_000_000n) } }, 'approval-to-stranger'],
+  ['the call to a stranger', { deposit: { to: stranger } }, 'target-not-listed'],
+  ['another chain', { deposit: { chainId: 1 } }, 'wrong-chain'],
+  ['coin along with it', { deposit: { value: '1' } }, 'value-differs'],
+  ['another call', { deposit: { data: '0xdeadbeef' } }, 'call-not-understood'],
+  ['a deposit in another’s name', { deposit: { data: deposit({ depositor: stranger }) } }, 'call-not-understood'],
+  ['a deposit of more', { deposit: { data: deposit({ amount: 10_000_001n }) } }, 'amount-differs'],
+  ['a deposit of another token', { deposit: { data: deposit({ token: stranger }) } }, 'amount-differs'],
+  ['another recipient', { details: { recipient: stranger } }, 'recipient-differs'],
+  ['another token to arrive', { out: { currency: { chainId: 4_217, address: stranger } } }, 'destination-differs'],
+  [
+    'another chain to arrive on',
+    { out: { currency: { chainId: 1, address: request.to.token.address } } },
+    'destination-differs',
+  ],
+  ['less at the least than was allowed', { out: { minimumAmount: '9903145' } }, 'minimum-too-low'],
+])('%s is refused, with its reason', async (_, changes, words) => {
+  told = quoteWith(changes)
+  expect(await relay.quote(request)).toEqual({ ok: false, reason: 'unsafe', words })
+})
+
+test.each([{ kind: 'signature' }, { id: 'authorize' }, { items: [{ status: 'incomplete', data: { to: 'nowhere' } }] }])(
+  'a step that is %o is refused',
+  async (step) => {
+    told = quoteWith({ step })
+    expect(await relay.quote(request)).toMatchObject({ ok: false, reason: 'unsafe' })
+  },
+)
+
+test.each([
+  ['NO_SWAP_ROUTES_FOUND', 'no-route'],
+  ['AMOUNT_TOO_LOW', 'amount-too-low'],
+  ['INSUFFICIENT_LIQUIDITY', 'amount-too-high'],
+])('%s is %s', async (errorCode, reason) => {
+  told = { status: 400, json: { errorCode, message: 'no' } }
+  expect(await relay.quote(request)).toMatchObject({ ok: false, reason })
+})
+
+const hash = `0x${'ef'.repeat(32)}` as const
+const refunded = { state: 'failed', refund: 'done', refundTxHash: hash }
+
+test.each<readonly [string, Partial<RouteStatus> & object]>([
+  ['waiting', { state: 'pending' }],
+  ['depositing', { state: 'pending' }],
+  ['pending', { state: 'pending' }],
+  ['submitted', { state: 'pending' }],
+  ['delayed', { state: 'pending' }],
+  ['success', { state: 'completed', destinationTxHash: hash }],
+  ['refund', refunded as Partial<RouteStatus> & object],
+  ['refunded', refunded as Partial<RouteStatus> & object],
+  ['failure', { state: 'failed', refund: 'pending' } as Partial<RouteStatus> & object],
+])('%s is %o', async (status, expected) => {
+  told = {
+    json: { status, inTxHashes: [], txHashes: [hash], updatedAt: 1, originChainId: 8_453, destinationChainId: 4_217 },
+  }
+  const seen = await relay.status({ request, reference: id, txHash: hash })
+  expect(seen).toMatchObject({ ...expected, partnerStatus: status })
+  expect('isUnknown' in seen).toBe(false)
+  expect(double.asked).toMatchObject([{ method: 'GET', path: '/intents/status/v3', query: { requestId: id } }])
+})
+
+test('a status that nobody documented is waited for, and somebody is told', async () => {
+  told = { json: { status: 'quantum', txHashes: [hash] } }
+  expect(await relay.status({ request, reference: id, txHash: hash })).toEqual({
+    state: 'pending',
+    partnerStatus: 'quantum',
+    isUnknown: true,
+  })
+  expect(lines.join('')).toContain('quantum')
+})
+
+test.each(['silence', 'cut', { text: '' }, { json: [] }, { status: 500, json: {} }] as const)(
+  '%o is no answer',
+  async (said) => {
+    told = said
+    await expect(relay.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
+    await expect(relay.status({ request, reference: id, txHash: hash })).rejects.toMatchObject({
+      code: 'partner-unavailable',
+    })
+  },
+)

@@ -1,0 +1,211 @@
+import { type Address, isHex, parseAddress, parseRaw, sameAddress } from '@purser/protocol'
+import { z } from 'zod'
+import { type Clock, instantOf } from '../../platform/clock.ts'
+import type { Log } from '../../platform/log.ts'
+import type { Outbound } from '../../platform/outbound.ts'
+import { askPartner, type PartnerApi } from '../ask.ts'
+import { fail } from '../errors.ts'
+import { type CallFacts, type GuardRules, leastOf, whyNotSigned } from './guard.ts'
+import type { PlannedCall, Quoted, RouteRequest, RoutingPartner } from './port.ts'
+import { relayStatusOf } from './relay-status.ts'
+import { argumentsOf, selectorIn, selectorOf } from './words.ts'
+
+export interface RelayDeps {
+  readonly outbound: Outbound
+  readonly log: Log
+  readonly clock: Clock
+}
+
+export interface RelaySettings {
+  /** `https://api.relay.link`. */
+  readonly baseUrl: string
+  readonly apiKey: string
+  readonly timeoutMs?: number
+}
+
+const timeoutMsUsual = 15_000
+const answerBytesMax = 1_048_576
+const quoteMs = 30_000
+
+/** Relay's depository, the one contract of theirs that we pay into; it has this address on every chain that has it (docs.relay.link). */
+export const relayDepository: Address = '0x4cD00E387622C35bDDB9b4c962C136462338BC31'
+const depositErc20 = selectorOf('depositErc20(address,address,uint256,bytes32)')
+
+const raw = z.string().transform((text, ctx) => {
+  const value = parseRaw(text)
+  if (typeof value === 'bigint') return value
+  ctx.addIssue({ code: 'custom', message: 'must be a whole number' })
+  return z.NEVER
+})
+const address = z.string().transform((text, ctx) => {
+  const value = parseAddress(text)
+  if (value !== undefined) return value
+  ctx.addIssue({ code: 'custom', message: 'must be an address' })
+  return z.NEVER
+})
+const data = z.string().max(131_072).refine(isHex)
+const Currency = z.object({ chainId: z.int(), address })
+
+/** `POST /quote/v2`. What is not read here is not relied on. */
+const Quote = z.object({
+  steps: z
+    .array(
+      z.object({
+        id: z.string().max(64),
+        kind: z.string().max(64),
+        requestId: z.string().max(128).optional(),
+        items: z.array(z.object({ status: z.string().max(64), data: z.unknown() })).max(8),
+      }),
+    )
+    .max(8),
+  fees: z.object({ relayer: z.object({ amount: raw, currency: z.object({ symbol: z.string().max(32) }) }).optional() }),
+  details: z.object({
+    recipient: address,
+    timeEstimate: z.number().min(0).max(1_000_000).optional(),
+    currencyIn: z.object({ currency: Currency, amount: raw }),
+    currencyOut: z.object({ currency: Currency, amount: raw, minimumAmount: raw }),
+  }),
+})
+type Quote = z.output<typeof Quote>
+
+const Transaction = z.object({ chainId: z.int(), to: address, data, value: raw.optional() })
+
+/** `GET /intents/status/v3`. */
+const Status = z.object({
+  status: z.string().max(64),
+  details: z.string().max(1_024).nullish(),
+  txHashes: z.array(z.string().max(128)).max(32).nullish(),
+})
+
+/** Relay: a solver pays out on the other chain as soon as it sees the deposit on this one. It is the partner for Tempo. */
+export function createRelay({ outbound, log, clock }: RelayDeps, settings: RelaySettings): RoutingPartner {
+  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsUsual, bytesMax: answerBytesMax }
+  const headers = { 'x-api-key': settings.apiKey }
+  const api: PartnerApi = { outbound, name: 'relay', baseUrl: settings.baseUrl, headers, limits }
+  return {
+    name: 'relay',
+    async quote(request) {
+      const answer = await askPartner(api, { method: 'POST', path: '/quote/v2', body: bodyOf(request) }, Quote)
+      if (answer.ok) return quotedFrom(answer.value, request, clock)
+      return declinedFrom(answer.declined.json)
+    },
+    async status({ reference }) {
+      const path = `/intents/status/v3?requestId=${encodeURIComponent(reference)}`
+      const answer = await askPartner(api, { method: 'GET', path }, Status)
+      if (!answer.ok)
+        throw fail('partner-unavailable', {}, new Error(`relay refused to tell of a route: ${answer.declined.status}`))
+      const status = relayStatusOf(answer.value)
+      if (status.state === 'pending' && status.isUnknown)
+        log.warn(
+          { partner: 'relay', partnerStatus: answer.value.status },
+          'a status that nobody documented is waited for',
+        )
+      return status
+    },
+  }
+}
+
+function bodyOf({ from, to, rawAmount, fromAddress, toAddress, slippageBps }: RouteRequest) {
+  return {
+    user: fromAddress,
+    recipient: toAddress,
+    refundTo: fromAddress,
+    originChainId: from.network.chainId,
+    destinationChainId: to.network.chainId,
+    originCurrency: from.token.address,
+    destinationCurrency: to.token.address,
+    amount: rawAmount.toString(),
+    tradeType: 'EXACT_INPUT',
+    slippageTolerance: String(slippageBps),
+    usePermit: false,
+    explicitDeposit: true,
+  }
+}
+
+function quotedFrom({ steps, details, fees }: Quote, request: RouteRequest, clock: Clock): Quoted {
+  const { currencyOut } = details
+  const reference = steps.find(({ requestId }) => requestId !== undefined)?.requestId
+  const fault = faultOf(details, request)
+  if (fault !== undefined) return { ok: false, reason: 'unsafe', words: fault }
+  const calls = callsOf(steps)
+  if (calls === undefined || reference === undefined)
+    return { ok: false, reason: 'unsafe', words: 'The partner wants something else signed than transactions.' }
+  const rawOutMin = leastOf(currencyOut.amount, request.slippageBps)
+  if (currencyOut.minimumAmount < rawOutMin) return { ok: false, reason: 'unsafe', words: 'minimum-too-low' }
+  const unsafe = whyNotSigned(calls, relayRules(request, currencyOut.minimumAmount))
+  if (unsafe !== undefined) return { ok: false, reason: 'unsafe', words: unsafe }
+  return {
+    ok: true,
+    quote: {
+      partner: 'relay',
+      reference,
+      rawOut: currencyOut.amount,
+      rawOutMin: currencyOut.minimumAmount,
+      fees:
+        fees.relayer === undefined
+          ? []
+          : [{ name: 'Relay', symbol: fees.relayer.currency.symbol, rawAmount: fees.relayer.amount }],
+      etaSeconds: Math.ceil(details.timeEstimate ?? 60),
+      expiresAt: instantOf(clock.now().getTime() + quoteMs),
+      calls,
+    },
+  }
+}
+
+/** What the quote says of itself: whose bytes do not say whom they pay must at least say so here. */
+function faultOf({ recipient, currencyIn, currencyOut }: Quote['details'], request: RouteRequest): string | undefined {
+  const { from, to } = request
+  if (!sameAddress(recipient, request.toAddress)) return 'recipient-differs'
+  if (currencyIn.amount !== request.rawAmount || !sameAddress(currencyIn.currency.address, from.token.address))
+    return 'amount-differs'
+  const isMeant =
+    currencyOut.currency.chainId === to.network.chainId && sameAddress(currencyOut.currency.address, to.token.address)
+  return isMeant ? undefined : 'destination-differs'
+}
+
+/** The calls in their order; undefined when a step is no transaction. A step without items is done already. */
+function callsOf(steps: Quote['steps']): readonly PlannedCall[] | undefined {
+  if (steps.some(({ kind, id }) => kind !== 'transaction' || !['approve', 'deposit', 'swap', 'send'].includes(id)))
+    return undefined
+  const items = steps.flatMap((step) => step.items.filter(({ status }) => status !== 'complete'))
+  const parsed = items.map((item) => Transaction.safeParse(item.data))
+  if (parsed.some(({ success }) => !success)) return undefined
+  return parsed.flatMap(({ data: one }) =>
+    one === undefined ? [] : [{ chainId: one.chainId, to: one.to, value: one.value ?? 0n, data: one.data }],
+  )
+}
+
+function relayRules(request: RouteRequest, rawOutMin: bigint): GuardRules {
+  return {
+    chainId: request.from.network.chainId,
+    token: request.from.token.address,
+    rawAmount: request.rawAmount,
+    recipient: request.toAddress,
+    destinationChainId: request.to.network.chainId,
+    rawOutMin,
+    targets: [relayDepository],
+    spenders: [relayDepository],
+    read: (bytes) => readDeposit(bytes, request.fromAddress),
+    mustShow: ['spends'],
+  }
+}
+
+/** A deposit of ours, by its bytes. Whom it pays on the other chain is behind Relay's own number: that is Relay's word. */
+function readDeposit(bytes: `0x${string}`, depositor: Address): CallFacts | undefined {
+  const args = argumentsOf(bytes)
+  const [owner, token, rawAmount] = [args.address(0), args.address(1), args.uint(2)]
+  if (selectorIn(bytes) !== depositErc20 || args.length !== 4 || owner === undefined) return undefined
+  if (!sameAddress(owner, depositor) || token === undefined || rawAmount === undefined) return undefined
+  return { spends: { token, rawAmount } }
+}
+
+const ErrorBody = z.object({ errorCode: z.string().max(128) })
+
+function declinedFrom(json: unknown): Quoted {
+  const parsed = ErrorBody.safeParse(json)
+  const code = parsed.success ? parsed.data.errorCode : 'refused'
+  if (code === 'AMOUNT_TOO_LOW') return { ok: false, reason: 'amount-too-low', words: 'Relay takes more at least.' }
+  if (code === 'INSUFFICIENT_LIQUIDITY')
+    return { ok: false, reason: 'amount-too-high', words: 'Relay has not enough on the other side.' }
+  return { ok: false, reason: 'no-route', words: 'Relay has no way.' }
+}

@@ -1,0 +1,72 @@
+import { type Address, bytesToHex, checksumAddress, type Hex, keccak256, utf8 } from '@purser/protocol'
+
+/** One argument of a call that takes a word: a number, an account, or 32 bytes. */
+export type Argument = bigint | Hex
+
+/** The first four bytes of a function's Keccak (Solidity ABI, "Function selector"). */
+export function selectorOf(signature: string): Hex {
+  return bytesToHex(keccak256(utf8(signature)).subarray(0, 4))
+}
+
+/** Call data of a function whose arguments all take one word. */
+export function encodeCall(selector: Hex, args: readonly Argument[]): Hex {
+  return `${selector}${args.map(wordOf).join('')}`
+}
+
+/** Call data of a function that takes byte strings alone. */
+export function encodeBytesCall(selector: Hex, args: readonly Hex[]): Hex {
+  let heads = ''
+  let tails = ''
+  for (const bytes of args) {
+    heads += wordOf(BigInt(args.length * 32 + tails.length / 2))
+    const digits = bytes.slice(2)
+    tails += wordOf(BigInt(digits.length / 2)) + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0')
+  }
+  return `${selector}${heads}${tails}`
+}
+
+function wordOf(value: Argument): string {
+  return (typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()).padStart(64, '0')
+}
+
+/** The words of call data behind its selector, or of an answer; a part of a word at the end is left out. */
+export interface Words {
+  /** Undefined past the end. */
+  uint(index: number): bigint | undefined
+  /** Undefined where the word is no account: its first twelve bytes are not zero. */
+  address(index: number): Address | undefined
+  readonly length: number
+}
+
+export function argumentsOf(data: Hex): Words {
+  return wordsOf(`0x${data.slice(10)}`)
+}
+
+export function wordsOf(data: Hex): Words {
+  const digits = data.slice(2)
+  const length = Math.floor(digits.length / 64)
+  const wordAt = (index: number): string | undefined =>
+    Number.isInteger(index) && index >= 0 && index < length ? digits.slice(index * 64, index * 64 + 64) : undefined
+  return {
+    length,
+    uint(index) {
+      const word = wordAt(index)
+      return word === undefined ? undefined : BigInt(`0x${word}`)
+    },
+    address(index) {
+      const word = wordAt(index)
+      return word === undefined || !word.startsWith('0'.repeat(24)) ? undefined : checksumAddress(`0x${word.slice(24)}`)
+    },
+  }
+}
+
+/** The selector that call data begins with; undefined for less than four bytes. */
+export function selectorIn(data: Hex): Hex | undefined {
+  return data.length < 10 ? undefined : (data.slice(0, 10).toLowerCase() as Hex)
+}
+
+/** A part of a byte string as a number; undefined past its end. */
+export function uintAt(bytes: Uint8Array, offset: number, length: number): bigint | undefined {
+  if (offset + length > bytes.length) return undefined
+  return BigInt(bytesToHex(bytes.subarray(offset, offset + length)))
+}
