@@ -19,7 +19,8 @@ export interface ConnectionLimits {
 
 /** Connections to customers' servers, each made to an address that was checked, and kept a while for the next request. */
 export interface Connections {
-  post(to: Destination, request: PostParts): Promise<Dispatcher.ResponseData>
+  /** Rejects where no status came; an answer that broke off after its status is one. */
+  post(to: Destination, request: PostParts): Promise<PostAnswer>
   /** Whether a connection is open already. */
   isOpen(to: Destination): boolean
   close(): Promise<void>
@@ -29,6 +30,17 @@ export interface PostParts {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   readonly signal: AbortSignal
+  /** How much of an answer is read; the connection of a longer one is closed. */
+  readonly answerBytesMax: number
+}
+
+export interface PostAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The beginning of the body, as much as was wanted. */
+  readonly bytes: Buffer
+  /** False where the body went on, or the receiver stopped in the middle of it. */
+  readonly isWhole: boolean
 }
 
 /** No connection came to be, so not a byte of the request was sent. */
@@ -67,7 +79,7 @@ export function createConnections(limits: ConnectionLimits, ca: string | undefin
     return pool
   }
   return {
-    post: (to, parts) => poolOf(to).request(requestOf(to.url, parts)),
+    post: (to, parts) => exchange(poolOf(to), to.url, parts),
     isOpen: (to) => (pools.get(keyOf(to))?.stats.connected ?? 0) > 0,
     async close() {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
@@ -79,9 +91,62 @@ function keyOf({ group, url, address }: Destination): string {
   return `${group} ${url.origin} ${address}`
 }
 
-/** The time limits are the signal's alone: it covers everything, the look-up included. */
-function requestOf({ pathname, search }: URL, { headers, body, signal }: PostParts): Dispatcher.RequestOptions {
-  return { method: 'POST', path: pathname + search, headers: { ...headers }, body, signal }
+/**
+ * One request and the beginning of its answer, without the streams that undici's own `request` makes of it: they cost more than all
+ * else here. The time limits are the signal's alone: it covers everything, the look-up included.
+ */
+function exchange(pool: Pool, { pathname, search }: URL, parts: PostParts): Promise<PostAnswer> {
+  const { signal, headers, body } = parts
+  return new Promise((resolve, reject) => {
+    const reading = createReading(parts.answerBytesMax)
+    let controller: Dispatcher.DispatchController | undefined
+    const settle = (isWhole: boolean, error: unknown): void => {
+      signal.removeEventListener('abort', end)
+      const answer = reading.answer(isWhole)
+      if (answer === undefined) reject(error)
+      else resolve(answer)
+    }
+    const end = (): void => {
+      settle(false, signal.reason)
+      controller?.abort(new Error('the time is over'))
+    }
+    signal.addEventListener('abort', end, { once: true })
+    const options = { method: 'POST', path: pathname + search, headers: { ...headers }, body } as const
+    pool.dispatch(options, {
+      onRequestStart(started) {
+        controller = started
+        if (signal.aborted) started.abort(new Error('the time was over before it began'))
+      },
+      onResponseStart: (_, status, answered) => reading.begin(status, answered),
+      onResponseData(reader, chunk) {
+        if (reading.take(chunk)) return
+        settle(false, undefined)
+        reader.abort(new Error('the answer is longer than is read'))
+      },
+      onResponseEnd: () => settle(true, new Error('an answer ended that never began')),
+      onResponseError: (_, error) => settle(false, error),
+    })
+  })
+}
+
+/** What has come of an answer so far. */
+function createReading(bytesMax: number) {
+  let head: Pick<PostAnswer, 'status' | 'headers'> | undefined
+  const chunks: Buffer[] = []
+  let left = bytesMax
+  return {
+    /** What comes before the answer itself (1xx) is none. */
+    begin(status: number, headers: PostAnswer['headers']): void {
+      if (status >= 200) head = { status, headers }
+    },
+    /** False where that is more than is wanted. */
+    take(chunk: Buffer): boolean {
+      chunks.push(chunk.subarray(0, left))
+      left = Math.max(-1, left - chunk.length)
+      return left >= 0
+    },
+    answer: (isWhole: boolean): PostAnswer | undefined => head && { ...head, bytes: Buffer.concat(chunks), isWhole },
+  }
 }
 
 /** HTTP/1.1 alone, so that one request has one connection, and to close it ends whatever the receiver had in mind. */

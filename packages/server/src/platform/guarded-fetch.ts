@@ -6,6 +6,7 @@ import {
   type Connections,
   createConnections,
   failureOf,
+  type PostAnswer,
 } from './guarded-connections.ts'
 import { createPublicLookup, type NameLookup, systemLookup } from './name-lookup.ts'
 
@@ -159,7 +160,7 @@ async function postToOneOf(door: Door, addresses: readonly string[], sending: Se
   let failure: PostFailure = 'unreachable'
   for (const to of destinations.sort((left, right) => isOpen(right) - isOpen(left)).slice(0, addressesTriedMax)) {
     try {
-      return await read(await door.connections.post(to, sending), door.limits.answerBytesMax)
+      return read(await door.connections.post(to, { ...sending, answerBytesMax: door.limits.answerBytesMax }))
     } catch (error) {
       failure = sending.signal.aborted ? 'timeout' : failureOf(error)
       if (!(error instanceof ConnectFailure)) break
@@ -168,38 +169,15 @@ async function postToOneOf(door: Door, addresses: readonly string[], sending: Se
   return failed(failure)
 }
 
-type Answer = Awaited<ReturnType<Connections['post']>>
-
-async function read(answer: Answer, bytesMax: number): Promise<PostOutcome> {
-  const retryAfter = answer.headers['retry-after']
-  const { bytes, isWhole } = await readBeginning(answer.body, bytesMax)
+function read({ status, headers, bytes, isWhole }: PostAnswer): PostOutcome {
+  const retryAfter = headers['retry-after']
   return {
     kind: 'answered',
-    status: answer.statusCode,
+    status,
     body: bytes.toString('utf8').replaceAll('\u0000', '\ufffd'),
     isBodyWhole: isWhole,
     retryAfter: typeof retryAfter === 'string' && retryAfter.length <= retryAfterLengthMax ? retryAfter : undefined,
   }
-}
-
-async function readBeginning(
-  body: AsyncIterable<Buffer>,
-  bytesMax: number,
-): Promise<{ bytes: Buffer; isWhole: boolean }> {
-  const chunks: Buffer[] = []
-  let left = bytesMax
-  let isWhole = true
-  try {
-    for await (const chunk of body) {
-      chunks.push(chunk.subarray(0, left))
-      left -= chunk.length
-      isWhole = left >= 0
-      if (!isWhole) break
-    }
-  } catch {
-    isWhole = false // the status has come, and it is what counts
-  }
-  return { bytes: Buffer.concat(chunks), isWhole }
 }
 
 function failed(failure: PostFailure): PostOutcome {
