@@ -93,12 +93,18 @@ export async function replaceDeliveries(
   await wakeQueue(tx, webhookId, now)
 }
 
-/** Ends what still waits. The caller holds the webhook's queue, so that nothing comes after. */
+/**
+ * Ends what still waits. The caller holds the webhook's queue, so that nothing comes after. Held in the order of ids, as those who keep
+ * what became of deliveries hold them: neither waits for the other for ever.
+ */
 export function endPending(tx: Tx, tenant: Tenant, webhookId: WebhookId, endedAt: Date): Promise<number> {
   return tx.run(sql`
     update webhook_deliveries set status = 'dead', due_at = null, ended_at = ${endedAt}
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
-      and status = 'pending'`)
+    where id in (
+      select id from webhook_deliveries
+      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
+        and status = 'pending'
+      order by id for no key update)`)
 }
 
 export const AttemptRow = z.object({

@@ -1,12 +1,16 @@
 import type { WebhookId } from '../store.ts'
 import type { DueRow, EndpointRow } from './queue-store.ts'
 
-/** The most that are under way to one endpoint at once; to one that fails, a single one, to see whether it is back. */
-export const shareMax = 4
+/**
+ * How many are under way to one endpoint at once: these at first; one more for each that it takes, up to the most; and to one that
+ * fails a single one, to see whether it is back.
+ */
+export const shareFirst = 4
+export const shareMax = 32
 const shareOfFailing = 1
 /** How many are read ahead of what is under way: a few, and more for an endpoint that is quick. */
 const aheadFirst = 4
-const aheadMax = 32
+const aheadMax = 128
 /** What was read longer ago is read anew, so that nothing goes to an endpoint long after it was changed or deleted. */
 const staleMs = 1_000
 
@@ -22,6 +26,7 @@ export class HeldEndpoint {
   /** Kept since a look began, which may have read the table as it was before. */
   readonly #keptMeanwhile = new Set<string>()
   #underWay = 0
+  #share = shareFirst
   #isLeaving = false
   #readAt = Number.NEGATIVE_INFINITY
   #mayHaveMore = true
@@ -65,20 +70,24 @@ export class HeldEndpoint {
     this.#mayHaveMore = true
   }
 
-  /** The next delivery to send, where the endpoint's share allows one. */
-  next(now: number): { readonly row: EndpointRow; readonly delivery: DueRow } | undefined {
+  /** The next delivery to send, where the endpoint's share, and `most`, allow one. */
+  next(now: number, most: number): { readonly row: EndpointRow; readonly delivery: DueRow } | undefined {
     this.#forgetStale(now)
     const row = this.#row
-    if (row === undefined || this.#underWay >= (row.failingSince === null ? shareMax : shareOfFailing)) return undefined
+    if (row === undefined) return undefined
+    const share = row.failingSince === null ? Math.min(this.#share, most) : shareOfFailing
+    if (this.#underWay >= share) return undefined
     const delivery = this.#ahead.shift()
     if (delivery === undefined) return undefined
     this.#underWay += 1
     return { row, delivery }
   }
 
-  /** The receiver has answered: the next may go. */
-  answered(): void {
+  /** The receiver has answered, or did not in time: the next may go, unless it said that it wants nothing more. */
+  answered(outcome: 'taken' | 'failed' | 'gone'): void {
     this.#underWay -= 1
+    this.#share = outcome === 'taken' ? Math.min(this.#share + 1, shareMax) : shareFirst
+    if (outcome === 'gone') this.leave()
   }
 
   /** What became of it is kept, or never will be. */

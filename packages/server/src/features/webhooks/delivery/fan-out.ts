@@ -7,9 +7,11 @@ const eventsMax = 500
 
 /**
  * Writes the deliveries of a batch of events, oldest first, in the transaction that marks them: whichever process dies when, each
- * event has all of its deliveries once. Answers whether more may wait.
+ * event has all of its deliveries once. Answers how many deliveries there are now, and whether more events may wait.
  */
-export async function fanOut(deps: Pick<Deps, 'db' | 'clock' | 'random'>): Promise<boolean> {
+export async function fanOut(
+  deps: Pick<Deps, 'db' | 'clock' | 'random'>,
+): Promise<{ readonly written: number; readonly isMore: boolean }> {
   return deps.db.tx(async (tx) => {
     const taken = await takeEvents(tx, eventsMax)
     const news = taken.flatMap(({ eventId, webhookId }) => (webhookId === null ? [] : [{ eventId, webhookId }]))
@@ -20,6 +22,6 @@ export async function fanOut(deps: Pick<Deps, 'db' | 'clock' | 'random'>): Promi
       const ids = news.map(() => newId('del', deps))
       await insertDeliveries(tx, { ids, eventIds, webhookIds, now: deps.clock.now() })
     }
-    return new Set(taken.map(({ eventId }) => eventId)).size === eventsMax
+    return { written: news.length, isMore: new Set(taken.map(({ eventId }) => eventId)).size === eventsMax }
   })
 }

@@ -210,45 +210,56 @@ export interface DeliveryState {
   readonly dueAt: Date | null
 }
 
-/** Keeps attempts, whatever has become of their deliveries meanwhile. */
-export async function insertAttempts(tx: Tx, made: readonly NewAttempt[]): Promise<void> {
-  const column = <K extends keyof NewAttempt>(name: K): NewAttempt[K][] => made.map((attempt) => attempt[name])
-  await tx.run(sql`
-    insert into webhook_attempts (id, organisation_id, environment, webhook_id, delivery_id, attempt, status, response_status, response_body,
-      duration_ms, error, next_attempt_at, created_at)
-    select given.id, w.organisation_id, w.environment, w.id, delivery_id, attempt, case when is_success then 'succeeded' else 'failed' end,
-      response_status, response_body, duration_ms, error, next_attempt_at, given.created_at
-    from unnest(${column('id')}::text[], ${column('webhookId')}::text[], ${column('deliveryId')}::text[], ${column('attempt')}::integer[],
-      ${column('isSuccess')}::boolean[], ${column('responseStatus')}::integer[], ${column('responseBody')}::text[],
-      ${column('durationMs')}::integer[], ${column('error')}::text[], ${column('nextAttemptAt')}::timestamptz[],
-      ${column('createdAt')}::timestamptz[])
-      as given (id, webhook_id, delivery_id, attempt, is_success, response_status, response_body, duration_ms, error, next_attempt_at, created_at)
-    join webhooks w on w.id = given.webhook_id`)
+/** What a round of deliveries came to. */
+export interface Round {
+  readonly attempts: readonly NewAttempt[]
+  readonly states: readonly DeliveryState[]
+  /** Endpoints that took none of theirs, and those that took one. */
+  readonly failing: readonly WebhookId[]
+  readonly healthy: readonly WebhookId[]
+  readonly now: Date
 }
 
-/** Writes what became of deliveries that still waited; one that was ended meanwhile stays ended. */
-export async function markDelivered(tx: Tx, states: readonly DeliveryState[], now: Date): Promise<void> {
-  const column = <K extends keyof DeliveryState>(name: K): DeliveryState[K][] => states.map((state) => state[name])
-  await tx.run(sql`
+/**
+ * Keeps a round, in one statement: notes since when endpoints fail and forgets it of those that took something; keeps the attempts,
+ * whatever has become of their deliveries meanwhile; and writes what became of the deliveries that still waited: one that was ended
+ * stays ended. Webhooks are held before deliveries, and both in the order of their ids, as everybody holds them.
+ */
+export async function keepRound(db: Queryable, { attempts, states, failing, healthy, now }: Round): Promise<void> {
+  const made = <K extends keyof NewAttempt>(name: K): NewAttempt[K][] => attempts.map((attempt) => attempt[name])
+  const state = <K extends keyof DeliveryState>(name: K): DeliveryState[K][] => states.map((one) => one[name])
+  await db.run(sql`
+    with health as (
+      update webhooks set failing_since = case when failing_since is null then ${now}::timestamptz end
+      where id in (
+        select id from webhooks
+        where (id = any(${[...healthy]}::text[]) and failing_since is not null)
+          or (id = any(${[...failing]}::text[]) and failing_since is null)
+        order by id for no key update)
+      returning 1),
+    made as (
+      insert into webhook_attempts (id, organisation_id, environment, webhook_id, delivery_id, attempt, status, response_status,
+        response_body, duration_ms, error, next_attempt_at, created_at)
+      select given.id, w.organisation_id, w.environment, w.id, delivery_id, attempt,
+        case when is_success then 'succeeded' else 'failed' end, response_status, response_body, duration_ms, error, next_attempt_at,
+        given.created_at
+      from unnest(${made('id')}::text[], ${made('webhookId')}::text[], ${made('deliveryId')}::text[], ${made('attempt')}::integer[],
+        ${made('isSuccess')}::boolean[], ${made('responseStatus')}::integer[], ${made('responseBody')}::text[],
+        ${made('durationMs')}::integer[], ${made('error')}::text[], ${made('nextAttemptAt')}::timestamptz[],
+        ${made('createdAt')}::timestamptz[])
+        as given (id, webhook_id, delivery_id, attempt, is_success, response_status, response_body, duration_ms, error,
+          next_attempt_at, created_at)
+      join webhooks w on w.id = given.webhook_id),
+    waiting as materialized (
+      select id from webhook_deliveries
+      where id = any(${state('deliveryId')}::text[]) and status = 'pending' and (select count(*) from health) >= 0
+      order by id for no key update)
     update webhook_deliveries d set status = given.status, attempts = given.attempts, step = given.step, due_at = given.due_at,
       ended_at = case when given.status = 'pending' then null else ${now}::timestamptz end
-    from unnest(${column('deliveryId')}::text[], ${column('status')}::text[], ${column('attempts')}::integer[], ${column('step')}::integer[],
-      ${column('dueAt')}::timestamptz[]) as given (id, status, attempts, step, due_at)
-    where d.id = given.id and d.status = 'pending'`)
-}
-
-/** Notes since when endpoints fail, and forgets it of those that took something. */
-export async function markHealth(
-  tx: Tx,
-  health: { readonly failing: readonly WebhookId[]; readonly healthy: readonly WebhookId[]; readonly now: Date },
-): Promise<void> {
-  await tx.run(sql`
-    update webhooks set failing_since = case when failing_since is null then ${health.now}::timestamptz end
-    where id in (
-      select id from webhooks
-      where (id = any(${[...health.healthy]}::text[]) and failing_since is not null)
-        or (id = any(${[...health.failing]}::text[]) and failing_since is null)
-      order by id for no key update)`)
+    from unnest(${state('deliveryId')}::text[], ${state('status')}::text[], ${state('attempts')}::integer[],
+      ${state('step')}::integer[], ${state('dueAt')}::timestamptz[]) as given (id, status, attempts, step, due_at)
+    join waiting on waiting.id = given.id
+    where d.id = waiting.id`)
 }
 
 /** Those of the webhooks that have failed without a success since before the bound. */

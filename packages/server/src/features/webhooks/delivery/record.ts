@@ -4,7 +4,7 @@ import { gather } from '../../../platform/db/gather.ts'
 import { forTenant, systemCtx } from '../../../platform/work/runner.ts'
 import { endPending } from '../delivery-store.ts'
 import { lockWebhook, markDisabled } from '../store.ts'
-import { type EndpointRow, insertAttempts, listFailingSince, markDelivered, markHealth } from './queue-store.ts'
+import { type EndpointRow, keepRound, listFailingSince } from './queue-store.ts'
 import type { Sent } from './send.ts'
 
 /** An endpoint that took nothing for so long is turned off. */
@@ -27,19 +27,12 @@ function outcomeOf(status: Sent['state']['status']): string {
   return status === 'succeeded' ? 'done' : status === 'dead' ? 'dead' : 'failed'
 }
 
-async function keep(deps: Deps, round: readonly Sent[]): Promise<void> {
-  const now = deps.clock.now()
-  await deps.db.tx(async (tx) => {
-    await markHealth(tx, { ...healthOf(round), now })
-    await insertAttempts(
-      tx,
-      round.flatMap(({ attempts }) => attempts),
-    )
-    await markDelivered(
-      tx,
-      round.map(({ state }) => state),
-      now,
-    )
+function keep({ db, clock }: Deps, round: readonly Sent[]): Promise<void> {
+  return keepRound(db, {
+    ...healthOf(round),
+    attempts: round.flatMap(({ attempts }) => attempts),
+    states: round.map(({ state }) => state),
+    now: clock.now(),
   })
 }
 

@@ -1,12 +1,11 @@
-import { createHmac } from 'node:crypto'
-import { signWebhook, standardSigningText, type WebhookHeaders } from '@purser/protocol'
+import type { WebhookMessage } from '@purser/protocol'
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import type { PostOutcome } from '../../../platform/guarded-fetch.ts'
 import { newId } from '../../../platform/ids.ts'
-import { openSecret } from '../secrets.ts'
 import type { DeliveryState, DueRow, EndpointRow, NewAttempt } from './queue-store.ts'
 import { nextAttemptAt } from './schedule.ts'
+import { signFor } from './signing.ts'
 
 /** What one turn of a delivery came to: one attempt, or two where the first connection died at once. */
 export interface Sent {
@@ -32,10 +31,8 @@ const secondTryFailures: ReadonlySet<string> = new Set(['connection-lost', 'unre
 /** Brings one delivery to its receiver, or says when to try again. Never throws: what goes wrong is an attempt that failed. */
 export async function send(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow): Promise<Sent> {
   const body = Buffer.from(bodyOf(delivery))
-  const first = await attempt(deps, endpoint, { eventId: delivery.eventId, body })
-  const tries = isWorthASecond(first)
-    ? [first, await attempt(deps, endpoint, { eventId: delivery.eventId, body })]
-    : [first]
+  const first = await attempt(deps, endpoint, { id: delivery.eventId, body })
+  const tries = isWorthASecond(first) ? [first, await attempt(deps, endpoint, { id: delivery.eventId, body })] : [first]
   return judge(deps, endpoint, delivery, tries)
 }
 
@@ -47,7 +44,7 @@ export function bodyOf({ eventId, type, payload }: Pick<DueRow, 'eventId' | 'typ
 async function attempt(
   deps: SendDeps,
   endpoint: EndpointRow,
-  message: { readonly eventId: string; readonly body: Uint8Array },
+  message: Pick<WebhookMessage, 'id' | 'body'>,
 ): Promise<Tried> {
   const beganAt = deps.clock.now()
   const began = performance.now()
@@ -55,39 +52,11 @@ async function attempt(
   return { outcome, beganAt, durationMs: Math.round(performance.now() - began) }
 }
 
-interface Message {
-  readonly eventId: string
-  readonly body: Uint8Array
-  readonly timestamp: number
-}
-
-async function post(deps: SendDeps, endpoint: EndpointRow, message: Message): Promise<Tried['outcome']> {
-  const signed = await sign(deps, endpoint, message)
+async function post(deps: SendDeps, endpoint: EndpointRow, message: WebhookMessage): Promise<Tried['outcome']> {
+  const signed = await signFor(deps, endpoint, message)
   if (signed === undefined) return { kind: 'failed', failure: 'not-signed' }
   const headers = { 'content-type': 'application/json', 'user-agent': 'Purser-Webhooks/1.0', ...signed }
   return deps.guardedFetch.post({ url: endpoint.url, group: endpoint.id, headers, body: message.body })
-}
-
-/** Undefined where a key does not open: nothing leaves unsigned. */
-async function sign(
-  deps: SendDeps,
-  endpoint: EndpointRow,
-  { eventId, body, timestamp }: Message,
-): Promise<WebhookHeaders | undefined> {
-  try {
-    const of = { webhookId: endpoint.id, organisationId: endpoint.organisationId }
-    const secrets = endpoint.secrets.map((sealed) => openSecret(deps, sealed, of))
-    const ed25519 = await deps.serviceSeal.sign(standardSigningText(eventId, String(timestamp), body))
-    const signers = { secrets, signEd25519: () => ed25519, hmac }
-    return signWebhook({ id: eventId, timestamp, body }, signers)
-  } catch (error) {
-    deps.log.error({ err: error, webhookId: endpoint.id }, 'a webhook could not be signed')
-    return undefined
-  }
-}
-
-function hmac(key: Uint8Array, message: Uint8Array): Uint8Array {
-  return createHmac('sha256', key).update(message).digest()
 }
 
 function isWorthASecond({ outcome, durationMs }: Tried): boolean {

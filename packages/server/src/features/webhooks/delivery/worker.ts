@@ -3,8 +3,9 @@ import type { Deps } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
 import { pause } from '../../../platform/work/runner.ts'
 import type { WebhookId } from '../store.ts'
-import { HeldEndpoint } from './endpoint.ts'
+import { HeldEndpoint, shareFirst, shareMax } from './endpoint.ts'
 import { fanOut } from './fan-out.ts'
+import { type Loop, startLoop } from './loop.ts'
 import { type Lease, leaseQueues, listDue, listEndpoints, releaseQueues, renewQueues } from './queue-store.ts'
 import { createRecord } from './record.ts'
 import { send } from './send.ts'
@@ -24,6 +25,8 @@ export interface WorkerLimits {
 }
 
 const limitsDefault: WorkerLimits = { endpointsMax: 1_000, turnMs: 2_000 }
+/** While a process has so many under way, no endpoint has more than its first share, which everybody has. */
+const underWayMax = 1_024
 /** After a failure to keep what became of a delivery, so that nobody is sent the same thing in a tight loop. */
 const afterFailureMs = 5_000
 
@@ -40,93 +43,76 @@ export class WebhookWorker {
   readonly #held = new Map<WebhookId, HeldEndpoint>()
   readonly #sending = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
-  readonly #loop: Promise<void>
-  #wake = Promise.withResolvers<void>()
-  /** Set by `wake`: the tables may have news. */
+  readonly #fanningOut: Loop
+  readonly #delivering: Loop
+  /** The tables may have news. */
   #hasNews = true
   /** When the tables are looked at without news, by `performance.now()`. */
   #nextLookAt = Number.NEGATIVE_INFINITY
-  #renewedAt = 0
+  #renewedAt = performance.now()
 
   constructor(deps: Deps, limits: WorkerLimits = limitsDefault) {
     this.#deps = deps
     this.#limits = limits
     this.#name = newId('job', deps)
     this.#record = createRecord(deps)
-    this.#renewedAt = performance.now()
-    this.#loop = this.#run()
+    this.#fanningOut = startLoop(
+      () => this.#fanOut(),
+      (error) => deps.log.warn({ err: error }, 'deliveries of new events could not be written; they are written soon'),
+    )
+    this.#delivering = startLoop(
+      () => this.#look(),
+      (error) => deps.log.warn({ err: error }, 'webhooks could not be looked after; it is tried again soon'),
+    )
   }
 
   /** Has the tables looked at now. Never throws. */
   wake(): void {
-    this.#hasNews = true
-    this.#wake.resolve()
+    this.#fanningOut.wake()
+    this.#expectNews()
   }
 
   /** Sends nothing new, and resolves when what is under way has ended and the endpoints are let go of. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    this.#wake.resolve()
-    await this.#loop
+    await Promise.all([this.#fanningOut.stop(), this.#delivering.stop()])
     await Promise.all(this.#sending)
     await this.#release([...this.#held.keys()]).catch((error: unknown) => {
       this.#deps.log.warn({ err: error }, 'endpoints could not be let go of; their leases end soon')
     })
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      this.#wake = Promise.withResolvers<void>()
-      let isMore = false
-      try {
-        isMore = await this.#look()
-      } catch (error) {
-        this.#deps.log.warn({ err: error }, 'webhooks could not be looked after; it is tried again soon')
-        await pause(1_000, signal)
-      }
-      if (!isMore) await this.#rest(this.#nextLookAt - performance.now())
-    }
+  #expectNews(): void {
+    this.#hasNews = true
+    this.#delivering.wake()
   }
 
-  async #rest(ms: number): Promise<void> {
-    if (ms <= 0) return
-    const rested = new AbortController()
-    await Promise.race([this.#wake.promise, pause(ms, AbortSignal.any([rested.signal, this.#stopping.signal]))])
-    rested.abort()
+  /** Beside the deliveries and not between them, so that trouble with new events, or many of them, hold up none that is there already. */
+  async #fanOut(): Promise<number> {
+    const began = performance.now()
+    const { written, isMore } = await fanOut(this.#deps)
+    if (written > 0) this.#expectNews()
+    return isMore ? 0 : pauseMsAfter(began)
   }
 
-  /** One look at what is to be done; answers whether another should follow at once. */
-  async #look(): Promise<boolean> {
+  /** One look at what is to be delivered; answers the milliseconds until the next. */
+  async #look(): Promise<number> {
     if (performance.now() - this.#renewedAt >= renewMs) await this.#renew()
     const began = performance.now()
     const isDue = this.#hasNews || began >= this.#nextLookAt
-    const isMore = isDue ? await this.#takeNews() : false
+    if (isDue) await this.#takeNews()
     await this.#readDue()
     for (const endpoint of this.#held.values()) this.#sendFrom(endpoint)
     await this.#letGo()
-    if (isDue)
-      this.#nextLookAt = Math.max(began + pollMs, performance.now() + pauseFactor * (performance.now() - began))
-    return isMore
+    if (isDue) this.#nextLookAt = performance.now() + pauseMsAfter(began)
+    return this.#nextLookAt - performance.now()
   }
 
-  async #takeNews(): Promise<boolean> {
+  async #takeNews(): Promise<void> {
     for (const endpoint of this.#held.values()) endpoint.expectMore()
     this.#hasNews = false
-    const isMore = await this.#fanOut()
     const free = this.#limits.endpointsMax - this.#held.size
     if (free > 0) for (const webhookId of await leaseQueues(this.#deps.db, this.#lease(), free)) this.#hold(webhookId)
-    return isMore
-  }
-
-  /** Trouble with new events holds up no delivery that is there already. */
-  async #fanOut(): Promise<boolean> {
-    try {
-      return await fanOut(this.#deps)
-    } catch (error) {
-      this.#deps.log.warn({ err: error }, 'deliveries of new events could not be written; they are written soon')
-      return false
-    }
   }
 
   #hold(webhookId: WebhookId): void {
@@ -153,7 +139,7 @@ export class WebhookWorker {
 
   #sendFrom(endpoint: HeldEndpoint): void {
     while (!this.#stopping.signal.aborted) {
-      const next = endpoint.next(performance.now())
+      const next = endpoint.next(performance.now(), this.#sending.size < underWayMax ? shareMax : shareFirst)
       if (next === undefined) return
       const sending = this.#sendOne(endpoint, next).finally(() => this.#sending.delete(sending))
       this.#sending.add(sending)
@@ -163,7 +149,7 @@ export class WebhookWorker {
   async #sendOne(endpoint: HeldEndpoint, { row, delivery }: NonNullable<ReturnType<HeldEndpoint['next']>>) {
     try {
       const sent = await send(this.#deps, row, delivery)
-      endpoint.answered()
+      endpoint.answered(sent.isGone ? 'gone' : sent.state.status === 'succeeded' ? 'taken' : 'failed')
       this.#sendFrom(endpoint)
       await this.#record(sent)
     } catch (error) {
@@ -171,7 +157,7 @@ export class WebhookWorker {
       await pause(afterFailureMs, this.#stopping.signal)
     }
     endpoint.kept(delivery.id)
-    if (endpoint.wants(performance.now(), pollMs) > 0 || endpoint.isIdle) this.#wake.resolve()
+    if (endpoint.wants(performance.now(), pollMs) > 0 || endpoint.isIdle) this.#delivering.wake()
   }
 
   /** Lets go of what has nothing left, and, where all places are taken, of what had its turn. */
@@ -208,4 +194,10 @@ export class WebhookWorker {
     const now = this.#deps.clock.now()
     return { name: this.#name, now, until: instantOf(now.getTime() + leaseMs) }
   }
+}
+
+/** How long to pause after a look that began then. */
+function pauseMsAfter(began: number): number {
+  const now = performance.now()
+  return Math.max(began + pollMs - now, pauseFactor * (now - began))
 }

@@ -1,0 +1,41 @@
+import { createHmac } from 'node:crypto'
+import { signWebhook, standardSigningText, type WebhookHeaders, type WebhookMessage } from '@purser/protocol'
+import type { Deps } from '../../../platform/ctx.ts'
+import { openSecret } from '../secrets.ts'
+import type { EndpointRow } from './queue-store.ts'
+
+type SigningDeps = Pick<Deps, 'sealer' | 'serviceSeal' | 'log'>
+
+/** For as long as what was read of an endpoint is in use, a second or so; a rotation is read with the endpoint. */
+const opened = new WeakMap<EndpointRow, readonly string[]>()
+
+/** The headers that prove a delivery to its endpoint; undefined where a key does not open: nothing leaves unsigned. */
+export async function signFor(
+  deps: SigningDeps,
+  endpoint: EndpointRow,
+  message: WebhookMessage,
+): Promise<WebhookHeaders | undefined> {
+  try {
+    const secrets = secretsOf(deps, endpoint)
+    const ed25519 = await deps.serviceSeal.sign(
+      standardSigningText(message.id, String(message.timestamp), message.body),
+    )
+    return signWebhook(message, { secrets, signEd25519: () => ed25519, hmac })
+  } catch (error) {
+    deps.log.error({ err: error, webhookId: endpoint.id }, 'a webhook could not be signed')
+    return undefined
+  }
+}
+
+function secretsOf(deps: SigningDeps, endpoint: EndpointRow): readonly string[] {
+  const known = opened.get(endpoint)
+  if (known !== undefined) return known
+  const of = { webhookId: endpoint.id, organisationId: endpoint.organisationId }
+  const secrets = endpoint.secrets.map((sealed) => openSecret(deps, sealed, of))
+  opened.set(endpoint, secrets)
+  return secrets
+}
+
+function hmac(key: Uint8Array, message: Uint8Array): Uint8Array {
+  return createHmac('sha256', key).update(message).digest()
+}
