@@ -1,36 +1,29 @@
-import { mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import { type DevChain, type Postgres, startChain, startPostgres } from '@purser/devnet'
+import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Db, openDb } from '../../src/platform/db/db.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { countSettling, expectBooksToAgree } from './books.ts'
 import { startLoad } from './load.ts'
+import { aRestartablePostgres, type RestartablePostgres } from './restartable-postgres.ts'
 import { endEveryService, type Service } from './service.ts'
 import { aDeployment, type Deployment } from './stage.ts'
 
-let place: string
-let postgres: Postgres
-let databaseUrl: string
+let postgres: RestartablePostgres
 let chain: DevChain
 let deployment: Deployment
 let db: Db
 
 beforeAll(async () => {
-  place = mkdtempSync(path.join(tmpdir(), 'purser-restart-'))
-  await startDatabase()
-  databaseUrl = `postgres://purser@/purser?host=${encodeURIComponent(path.join(place, 'socket'))}&port=5432`
+  postgres = await aRestartablePostgres()
   chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.5 })
-  deployment = await aDeployment({ databaseUrl, chain, env: { SETTLE_WAIT_MS: '300' } })
-  db = openDb({ url: databaseUrl, connectionsMax: 4, log: createLog({ level: 'silent' }) })
+  deployment = await aDeployment({ databaseUrl: postgres.url, chain, env: { SETTLE_WAIT_MS: '300' } })
+  db = openDb({ url: postgres.url, connectionsMax: 4, log: createLog({ level: 'silent' }) })
 })
 afterAll(async () => {
   await endEveryService()
   await db?.close()
   await chain?.stop()
-  await postgres?.stop()
-  rmSync(place, { recursive: true, force: true })
+  await postgres?.remove()
 })
 
 test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is lost, and the service goes on by itself', {
@@ -44,12 +37,12 @@ test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is los
   }
   await served(40)
   for (const end of ['stop', 'kill'] as const) {
-    await postgres[end]()
+    await postgres.end(end)
     await expect.poll(() => statusOf(service, '/readyz')).toBe(503)
     expect(await statusOf(service, '/healthz')).toBe(200)
     const refused = load.unavailable()
     await expect.poll(() => load.unavailable(), { timeout: 20_000 }).toBeGreaterThan(refused)
-    await startDatabase()
+    await postgres.start()
     await expect.poll(() => statusOf(service, '/readyz'), { timeout: 20_000 }).toBe(200)
     await served(40)
   }
@@ -65,14 +58,6 @@ test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is los
   expect(await service.end('SIGTERM')).toBe(0)
   expect(service.stderr()).toBe('')
 })
-
-/** Starts it on its data directory; the service reaches each start's socket under one name. */
-async function startDatabase(): Promise<void> {
-  postgres = await startPostgres({ dataDir: path.join(place, 'data') })
-  const socketDir = new URL(postgres.url.replace('@/', '@localhost/')).searchParams.get('host') ?? ''
-  symlinkSync(socketDir, path.join(place, 'socket.new'))
-  renameSync(path.join(place, 'socket.new'), path.join(place, 'socket'))
-}
 
 async function statusOf({ base }: Service, page: string): Promise<number> {
   return (await fetch(base + page)).status

@@ -1,0 +1,58 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** What a customer's server does with the first copy of an event that it gets; it takes every later one. */
+export interface Manner {
+  readonly name: string
+  /** The types of which its webhook is told: each server gets a share of the events for itself. */
+  readonly type: string
+  /** `number` counts the events that came. */
+  first(number: number, response: ServerResponse, request: IncomingMessage): void
+  /** The server goes away for so long each time that so many more events have come. */
+  readonly restarts?: { readonly every: number; readonly goneMs: number; readonly times: number }
+}
+
+function take(response: ServerResponse): void {
+  response.writeHead(200).end()
+}
+
+/** The ways in which receivers are bad, and one that is well. */
+export const manners: readonly Manner[] = [
+  { name: 'well', type: 'payment.received', first: (_, response) => take(response) },
+  {
+    name: 'fails',
+    type: 'payment.settled',
+    first: (number, response) => {
+      if (number % 15 === 0) response.writeHead(503, { 'retry-after': '6' }).end('later')
+      else if (number % 5 === 0) response.writeHead(500).end('broken')
+      else take(response)
+    },
+  },
+  {
+    name: 'stalls',
+    type: 'vault.sealed',
+    first: (number, response) => {
+      if (number % 1_500 !== 0) take(response)
+    },
+  },
+  {
+    name: 'slow',
+    type: 'vault.expired',
+    first: (number, response) => void setTimeout(() => take(response), 5 + (number % 40)),
+  },
+  {
+    name: 'drops',
+    type: 'vault.extended',
+    first: (number, response, request) => {
+      if (number % 7 === 0) request.socket.destroy()
+      else if (number % 11 === 0)
+        response.writeHead(200, { 'content-length': 10 }).end('half', () => request.socket.destroy())
+      else take(response)
+    },
+  },
+  {
+    name: 'restarts',
+    type: 'vault.persisted',
+    first: (_, response) => take(response),
+    restarts: { every: 3_000, goneMs: 1_500, times: 2 },
+  },
+]
