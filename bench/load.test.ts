@@ -55,3 +55,11 @@ async function serveEcho(): Promise<number> {
   if (address === null || typeof address === 'string') throw new Error('no port')
   return address.port
 }
+
+test('an answer without content ends with its headers, and the next one on the connection is its own', () => {
+  const empty = 'HTTP/1.1 204 No Content\r\nx: y\r\n\r\n'
+  const two = Buffer.from(`${empty}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`)
+  expect(readAnswer(two.subarray(0, 10))).toBeUndefined()
+  expect(readAnswer(two)).toEqual({ status: 204, body: '', length: empty.length })
+  expect(readAnswer(two.subarray(empty.length))).toMatchObject({ status: 200, body: 'ok' })
+})

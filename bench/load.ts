@@ -68,6 +68,11 @@ export function getRequest(path: string, headers: Readonly<Record<string, string
   return request('GET', path, headers, '')
 }
 
+/** A DELETE as bytes on the wire. */
+export function deleteRequest(path: string, headers: Readonly<Record<string, string>> = {}): Buffer {
+  return request('DELETE', path, headers, '')
+}
+
 function request(method: string, path: string, headers: Readonly<Record<string, string>>, body: string): Buffer {
   const lines = Object.entries({ host: '127.0.0.1', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
@@ -122,12 +127,12 @@ export function readAnswer(
 ): { status: number; body: string; length: number } | undefined {
   const headEnd = bytes.indexOf(headEndMark)
   if (headEnd < 0) return undefined
-  const content = contentOf(bytes, headEnd)
+  const status = Number(bytes.toString('latin1', 9, 12))
+  const content = status === 204 ? emptyAt(headEnd) : contentOf(bytes, headEnd)
   if (content === 'unknown') {
     return { status: 0, body: `no length: ${bytes.toString('latin1', 0, headEnd)}`, length: bytes.length }
   }
   if (content === undefined) return undefined
-  const status = Number(bytes.toString('latin1', 9, 12))
   const body = keep === undefined ? content.body() : keep(bytes, headEnd)
   return { status, body, length: content.length }
 }
@@ -135,6 +140,11 @@ export function readAnswer(
 interface Content {
   readonly body: () => string
   readonly length: number
+}
+
+/** An answer without content says no length (RFC 9112, section 6.3). */
+function emptyAt(headEnd: number): Content {
+  return { body: () => '', length: headEnd + headEndMark.length }
 }
 
 function contentOf(bytes: Buffer, headEnd: number): Content | 'unknown' | undefined {

@@ -5,6 +5,7 @@ import { benchMpp, fullMpp, quickMpp } from './mpp.ts'
 import { benchSettle, fullSettle, quickSettle } from './settle.ts'
 import { benchVaults, fullVaults, largeVaults, quickVaults, vaultParts } from './vaults.ts'
 import { benchVerify, fullVerify, quickVerify } from './verify.ts'
+import { benchWebhooks, fullWebhooks, quickWebhooks } from './webhooks.ts'
 
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
@@ -18,6 +19,7 @@ const benches = {
   verify: () => benchVerify(quick ? quickVerify : fullVerify, closing),
   settle: () =>
     benchSettle(quick ? quickSettle : fullSettle, closing, blockGas === undefined ? undefined : Number(blockGas)),
+  webhooks: () => benchWebhooks(quick ? quickWebhooks : fullWebhooks, closing),
   vaults: () => benchVaults(quick ? quickVaults : vaultsPlan, closing, asked.length > 0 ? asked : vaultParts),
 }
 

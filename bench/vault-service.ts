@@ -25,6 +25,8 @@ export async function startVaultService(home: Home, closing: Closing): Promise<V
     BENCH_DATABASE_URL: home.postgres.url,
     BENCH_KEY_FILE: path.join(home.directory, 'key-encryption-key'),
     BENCH_SEED: home.apiKey === undefined ? 'yes' : 'no',
+    // Without a chain there is nothing to follow, of which the service would warn again and again.
+    BENCH_LOG_LEVEL: 'error',
   })
   closing.add(() => child.stop())
   home.apiKey ??= child.ready('apiKey')
