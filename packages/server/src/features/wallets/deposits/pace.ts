@@ -6,23 +6,35 @@ const spanMost = 5_000
 /** Blocks of a range whose headers are all read: nodes limit the calls of a batch. */
 const headersMost = 100
 
-/** How many blocks are asked for at once: fewer after a failure, slowly more again, since every node allows something else. */
+/** Answers at one span before more is tried again. */
+const calmMost = 64
+
+/** How many blocks are asked for at once: every node allows something else, and says so in words of its own, or not at all. */
 export interface Pace {
   readonly span: number
-  /** The span that failed last: growth is quick up to it and careful from there. */
-  readonly limit: number
+  /** The last span that was answered, and the least that was not since. */
+  readonly good: number
+  readonly bad: number
+  /** Answers since either changed. */
+  readonly calm: number
 }
 
-export const firstPace: Pace = { span: spanFirst, limit: spanMost }
+const none = Number.POSITIVE_INFINITY
+export const firstPace: Pace = { span: spanFirst, good: spanFirst, bad: none, calm: 0 }
 
-export function slower({ span }: Pace): Pace {
-  return { span: Math.max(1, span >> 1), limit: span }
+/** After a failure, whatever it was: what was answered before, or else half. */
+export function slower({ span, good }: Pace): Pace {
+  const next = good < span ? good : Math.max(1, span >> 1)
+  return { span: next, good: next, bad: span, calm: 0 }
 }
 
-export function faster({ span, limit }: Pace): Pace {
-  const grown = span * 2 < limit ? span * 2 : span + Math.max(1, span >> 3)
-  const next = Math.min(spanMost, grown)
-  return { span: next, limit: Math.max(limit, next) }
+/** After an answer: more, closing in on what failed; once it is near, it stays there for a while. */
+export function faster({ span, bad, calm }: Pace): Pace {
+  const isNear = bad - span <= Math.max(1, span >> 4)
+  if (!isNear)
+    return { span: Math.min(spanMost, bad === none ? span * 2 : span + ((bad - span) >> 1)), good: span, bad, calm: 0 }
+  if (calm < calmMost) return { span, good: span, bad, calm: calm + 1 }
+  return { span: Math.min(spanMost, span + Math.max(1, span >> 3)), good: span, bad: none, calm: 0 }
 }
 
 /** Blocks whose hashes are remembered: a reorganisation that reaches deeper is not followed to its root. */

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { BlockReads } from '../../src/chain/block-port.ts'
+import { type Db, sql, type Tx } from '../../src/platform/db/db.ts'
+import { aFakeChain, aTx, type FakeChain } from './fake-chain.ts'
+import { aFollowStage, type FollowStage, transfer } from './follow-stage.ts'
+
+let stage: FollowStage
+
+beforeAll(async () => {
+  stage = await aFollowStage()
+})
+afterAll(() => stage.stop())
+
+/** Dies at the given step: before it, or after it took effect and before anybody heard. */
+class Death {
+  steps = 0
+  readonly #at: number
+  readonly #when: 'before' | 'after'
+
+  constructor(at: number, when: 'before' | 'after') {
+    this.#at = at
+    this.#when = when
+  }
+
+  async step<T>(work: () => Promise<T>): Promise<T> {
+    this.steps += 1
+    const isLast = this.steps === this.#at
+    if (this.steps > this.#at || (isLast && this.#when === 'before')) throw new Error('killed')
+    const answer = await work()
+    if (isLast) throw new Error('killed')
+    return answer
+  }
+}
+
+/** A database whose every statement, in a transaction and outside, and every commit is a step. */
+function mortalDb(db: Db, death: Death): Db {
+  const mortal = <Q extends Pick<Db, 'one' | 'maybeOne' | 'many' | 'run'>>(on: Q): Q => ({
+    ...on,
+    one: (row, statement) => death.step(() => on.one(row, statement)),
+    maybeOne: (row, statement) => death.step(() => on.maybeOne(row, statement)),
+    many: (row, statement) => death.step(() => on.many(row, statement)),
+    run: (statement) => death.step(() => on.run(statement)),
+  })
+  return { ...mortal(db), tx: (work) => death.step(() => db.tx((tx: Tx) => work(mortal(tx)))) }
+}
+
+function mortalReads(reads: BlockReads, death: Death): BlockReads {
+  return {
+    heads: (tag) => death.step(() => reads.heads(tag)),
+    headers: (numbers) => death.step(() => reads.headers(numbers)),
+    transfers: (range, isWanted) => death.step(() => reads.transfers(range, isWanted)),
+    transferReceipt: (hash) => death.step(() => reads.transferReceipt(hash)),
+    receiptsAtEachNode: (hashes) => death.step(() => reads.receiptsAtEachNode(hashes)),
+  }
+}
+
+/** A deposit, a reorganisation that moves it, another deposit, and its confirmation: every kind of step there is. */
+async function live(chain: FakeChain, look: () => Promise<void>, to: `0x${string}`): Promise<void> {
+  const [first, second] = [aTx(transfer(stage.usdc, to, 1n)), aTx(transfer(stage.usdc, to, 2n))]
+  await look()
+  chain.mine([first])
+  await look()
+  chain.dropBlocks(3)
+  chain.mine()
+  chain.mine([second])
+  chain.mine()
+  chain.mine([first])
+  await look()
+  await look()
+  chain.mineMany(3)
+  await look()
+  chain.mineMany(10)
+  await look()
+}
+
+async function anew(): Promise<FakeChain> {
+  for (const table of [sql`delete from scanned_blocks`, sql`delete from deposit_cursors`])
+    await stage.database.db.run(table)
+  for (const table of [sql`delete from wallet_transactions`, sql`delete from events`])
+    await stage.database.db.run(table)
+  const chain = aFakeChain(stage.network, Math.floor(Date.now() / 1_000) - 600)
+  chain.mineMany(12)
+  return chain
+}
+
+/** One life in which the process dies at that step, and another takes its place; answers how many steps it had. */
+async function dieAt(at: number, when: 'before' | 'after'): Promise<number> {
+  const chain = await anew()
+  const wallet = await stage.wallet()
+  const death = new Death(at, when)
+  const mortal = { db: mortalDb(stage.deps.db, death), wrap: (reads: BlockReads) => mortalReads(reads, death) }
+  let follow = await stage.follower([chain.node()], mortal)
+  const look = async (): Promise<void> => {
+    try {
+      await follow()
+    } catch {
+      follow = await stage.follower([chain.node()])
+      await follow()
+    }
+  }
+  await live(chain, look, wallet.address)
+  const rows = (await stage.rows()).filter(({ status }) => status !== 'withdrawn')
+  expect(rows.map(({ rawAmount, status }) => [rawAmount, status]).sort(), `killed ${when} step ${at}`).toEqual([
+    ['1', 'confirmed'],
+    ['2', 'confirmed'],
+  ])
+  expect((await stage.deposits()).map(({ rawAmount }) => rawAmount).sort(), `killed ${when} step ${at}`).toEqual([
+    '1',
+    '2',
+  ])
+  return death.steps
+}
+
+test.each(['before', 'after'] as const)(
+  'killed %s any one step, the next process loses nothing and doubles nothing',
+  async (when) => {
+    const steps = await dieAt(Number.POSITIVE_INFINITY, when)
+    expect(steps).toBeGreaterThan(60)
+    for (let at = 1; at <= steps; at++) await dieAt(at, when)
+  },
+)
+
+test('a leader that lost its lead without knowing writes nothing', async () => {
+  const chain = await anew()
+  const wallet = await stage.wallet()
+  const old = await stage.follower([chain.node()])
+  await old()
+  const fork = chain.branch()
+  fork.mine([aTx(transfer(stage.usdc, wallet.address))])
+  fork.mineMany(4)
+  const slow = await stage.follower([fork.node()])
+  const young = await stage.follower([chain.node()])
+  chain.mineMany(2)
+  await young()
+  await expect(slow()).rejects.toMatchObject({ name: 'LeadLost' })
+  await expect(old()).rejects.toMatchObject({ name: 'LeadLost' })
+  expect(await stage.rows()).toEqual([])
+})
+
+test('a leader that loses its lead between reading a block and storing it stores nothing', async () => {
+  const chain = await anew()
+  const wallet = await stage.wallet()
+  chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+  let young: (() => Promise<void>) | undefined
+  const old = await stage.follower([chain.node()], {
+    wrap: (reads) => ({
+      ...reads,
+      async transfers(range, isWanted) {
+        const found = await reads.transfers(range, isWanted)
+        young ??= await stage.follower([chain.node()])
+        return found
+      },
+    }),
+  })
+  await expect(old()).rejects.toMatchObject({ name: 'LeadLost' })
+  expect(await stage.rows()).toEqual([])
+  await young?.()
+  expect(await stage.rows()).toHaveLength(1)
+})

@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aFakeChain, aTx, type FakeChain, type Lies } from './fake-chain.ts'
+import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
+
+let stage: FollowStage
+let chain: FakeChain
+
+beforeEach(async () => {
+  stage = await aFollowStage()
+  chain = aFakeChain(stage.network, Math.floor(Date.now() / 1_000) - 600)
+  chain.mineMany(40)
+})
+afterEach(() => stage.stop())
+
+/** A look, whether the node let it succeed or not. */
+async function tryTo(follow: () => Promise<void>): Promise<'done' | 'failed'> {
+  return follow().then(
+    () => 'done',
+    () => 'failed',
+  )
+}
+
+const single: readonly (readonly [string, (wallet: string) => Lies])[] = [
+  ['leaves the logs of a block out', () => ({ logs: () => [] })],
+  ['leaves one log out of several', () => ({ logs: (logs) => logs.slice(1) })],
+  ['tells every log twice', () => ({ logs: (logs) => [...logs, ...logs] })],
+  ['tells nothing instead of a list', () => ({ logs: () => ({ not: 'a list' }) })],
+  ['tells of a block that is another’s', () => ({ block: (block) => block && { ...block, number: '0x1' } })],
+  ['has no blocks', () => ({ block: () => null })],
+  ['is 10 blocks behind', () => ({ behind: 10 })],
+  [
+    'puts logs into another block',
+    () => ({ logs: (logs) => logs.map((log) => ({ ...log, blockHash: `0x${'7'.repeat(64)}` })) }),
+  ],
+  ['says that its logs are removed', () => ({ logs: (logs) => logs.map((log) => ({ ...log, removed: true })) })],
+  ['gives receipts of nothing', () => ({ receipt: () => null })],
+  ['gives receipts without logs', () => ({ receipt: (receipt) => receipt && { ...receipt, logs: 7 } })],
+]
+
+test.each(single)(
+  'a node that %s for a while makes nobody miss a deposit, and nobody hear of it twice',
+  async (_lie, lies) => {
+    const wallet = await stage.wallet()
+    const own: Lies = {}
+    const follow = await stage.follower([chain.node(own)])
+    await follow()
+    chain.mine([aTx(transfer(stage.usdc, anAddress()), transfer(stage.usdc, wallet.address))])
+    chain.mine([aTx(transfer(stage.usdc, wallet.address, 3n))])
+    Object.assign(own, lies(wallet.address))
+    for (let n = 0; n < 3; n++) {
+      await tryTo(follow)
+      chain.mine()
+    }
+    for (const name of ['logs', 'block', 'receipt', 'behind'] as const) delete own[name]
+    // The second reading comes some blocks behind the head.
+    chain.mineMany(12)
+    await follow()
+    await follow()
+    expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed', 'confirmed'])
+    expect((await stage.deposits()).map(({ rawAmount }) => rawAmount).sort()).toEqual(['1000000', '3'])
+  },
+)
+
+test('a deposit that one node invents is never told of', async () => {
+  const wallet = await stage.wallet()
+  const own: Lies = {
+    logs: (logs) => logs.flatMap((log) => [log, { ...log, logIndex: '0x63', data: `0x${'0'.repeat(60)}ffff` }]),
+  }
+  const follow = await stage.follower([chain.node(own)])
+  await follow()
+  const tx = aTx(transfer(stage.usdc, wallet.address))
+  chain.mine([tx])
+  chain.mineMany(3)
+  await follow()
+  expect((await stage.rows()).map(({ status }) => status).sort()).toEqual(['confirmed', 'withdrawn'])
+  expect((await stage.deposits()).map(({ logIndex }) => logIndex)).toEqual([0])
+})
+
+test('while two nodes disagree about a block nothing in it is told of, and when they agree it is', async () => {
+  const wallet = await stage.wallet()
+  const other = chain.branch()
+  const tx = aTx(transfer(stage.usdc, wallet.address))
+  chain.mine([tx])
+  other.mine([tx])
+  chain.mineMany(4)
+  other.mineMany(4)
+  const follow = await stage.follower([chain.node(), other.node()])
+  await follow()
+  await follow()
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['pending'])
+  expect(await stage.deposits()).toEqual([])
+  const agreed = await stage.follower([chain.node(), chain.node()])
+  await agreed()
+  expect(await stage.deposits()).toHaveLength(1)
+})
+
+test('going from one node to another that is on another branch, and back, tells of each deposit once', async () => {
+  const wallet = await stage.wallet()
+  const other = chain.branch()
+  const tx = aTx(transfer(stage.usdc, wallet.address))
+  chain.mine([tx])
+  chain.mineMany(1)
+  other.mineMany(3)
+  const [here, there] = [chain.node(), other.node()]
+  for (const node of [here, there, here, there, here]) {
+    const follow = await stage.follower([node])
+    await follow()
+    chain.mine()
+    other.mine()
+  }
+  expect(await stage.deposits()).toHaveLength(1)
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed'])
+})
+
+test('a node that hides its receipts holds a deposit up, and one that cannot be asked does not', async () => {
+  const wallet = await stage.wallet()
+  const dead = { ...chain.node(), batch: () => Promise.reject(new Error('gone')) }
+  chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+  chain.mineMany(3)
+  const mute = await stage.follower([chain.node({ receipt: () => null })])
+  await mute()
+  expect(await stage.deposits()).toEqual([])
+  const follow = await stage.follower([chain.node(), dead])
+  await follow()
+  expect(await stage.deposits()).toHaveLength(1)
+})
+
+test.each([1, 7, 30])(
+  'a node that allows %i blocks at a time is caught up with after thousands of blocks',
+  async (allowed) => {
+    const wallet = await stage.wallet()
+    const node = chain.node()
+    let refused = 0
+    let longest = 0
+    const limited = {
+      ...node,
+      batch: (calls: Parameters<typeof node.batch>[0]) => {
+        const filter = calls[0]?.method === 'eth_getLogs' ? Object(calls[0].params[0]) : {}
+        const asked = Number(filter.toBlock) - Number(filter.fromBlock) + 1
+        if (asked > allowed) refused += 1
+        if (asked > allowed) return Promise.reject(new Error('query returned more than 10000 results'))
+        if (asked > 0) longest = Math.max(longest, asked)
+        return node.batch(calls)
+      },
+    }
+    const follow = await stage.follower([limited])
+    while ((await tryTo(follow)) === 'failed');
+    refused = 0
+    for (let n = 0; n < 3; n++) {
+      chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+      chain.mineMany(allowed * 40)
+    }
+    while ((await tryTo(follow)) === 'failed');
+    expect(await stage.deposits()).toHaveLength(3)
+    expect(longest).toBe(allowed)
+    // It does not run into the limit again and again.
+    expect(refused).toBeLessThan(30)
+  },
+)

@@ -1,0 +1,192 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sql } from '../../src/platform/db/db.ts'
+import { aFakeChain, aTx, type FakeChain, type FakeTx } from './fake-chain.ts'
+import { aFollowStage, type FollowStage, transfer } from './follow-stage.ts'
+
+let stage: FollowStage
+
+beforeAll(async () => {
+  stage = await aFollowStage()
+})
+afterAll(() => stage.stop())
+
+const depth = 3
+const now = (): number => Math.floor(Date.now() / 1_000)
+
+/** A chain of its own for each case, followed from its beginning. */
+async function aFollowedChain(): Promise<{ chain: FakeChain; follow: () => Promise<void> }> {
+  for (const table of [sql`delete from scanned_blocks`, sql`delete from deposit_cursors`])
+    await stage.database.db.run(table)
+  for (const table of [sql`delete from wallet_transactions`, sql`delete from events`])
+    await stage.database.db.run(table)
+  const chain = aFakeChain(stage.network, now() - 600)
+  chain.mineMany(25)
+  const follow = await stage.follower([chain.node()])
+  await follow()
+  return { chain, follow }
+}
+
+/** The last blocks go and as many others come, which hold these transactions in the one that is said. */
+function reorganise(
+  chain: FakeChain,
+  blocks: number,
+  again: { readonly txs: readonly FakeTx[]; readonly at: number },
+): void {
+  chain.dropBlocks(blocks)
+  for (let n = 0; n < blocks; n++) chain.mine(n === again.at ? again.txs : [])
+}
+
+const depths = Array.from({ length: 20 }, (_, n) => n + 1)
+
+test.each(depths)(
+  'a reorganisation of %i blocks at any moment of a deposit’s life tells of it once, or never if it stays out',
+  async (blocks) => {
+    for (const age of [0, 1, depth - 1, depth, 10]) {
+      for (const fate of ['stays', 'comes back', 'comes back later', 'never comes back'] as const) {
+        const wallet = await stage.wallet()
+        const { chain, follow } = await aFollowedChain()
+        const tx = aTx(transfer(stage.usdc, wallet.address))
+        chain.mine([tx])
+        for (let n = 0; n < age; n++) {
+          await follow()
+          chain.mine()
+        }
+        await follow()
+        const wasTold = (await stage.deposits()).length
+        expect(wasTold, `${age} blocks above it`).toBe(age >= depth - 1 ? 1 : 0)
+
+        const isTouched = age < blocks
+        const isBack = fate === 'comes back' || (fate === 'stays' && isTouched)
+        const at = isBack && isTouched ? Math.min(blocks - 1, 1) : -1
+        reorganise(chain, blocks, { txs: [tx], at })
+        await follow()
+        if (fate === 'comes back later' && isTouched) chain.mine([tx])
+        chain.mineMany(depth + 3)
+        await follow()
+        await follow()
+
+        const isThere = !isTouched || fate !== 'never comes back'
+        expect(
+          (await stage.rows()).map(({ status }) => status),
+          `${fate} at ${age}`,
+        ).toEqual([isThere ? 'confirmed' : 'withdrawn'])
+        expect(await stage.deposits(), `${fate} at ${age}`).toHaveLength(isThere ? 1 : wasTold)
+      }
+    }
+  },
+)
+
+test('a transaction that comes back with its logs at other places keeps its rows, among equal transfers too', async () => {
+  const wallet = await stage.wallet()
+  const { chain, follow } = await aFollowedChain()
+  const [one, two] = [transfer(stage.usdc, wallet.address), transfer(stage.usdc, wallet.address)]
+  const tx = aTx({ ...one, from: two.from }, two, transfer(stage.usdc, wallet.address, 7n))
+  chain.mine([tx])
+  await follow()
+  const inOrder = async () => (await stage.rows()).sort((left, right) => left.logIndex - right.logIndex)
+  const before = await inOrder()
+  expect(before.map(({ logIndex }) => logIndex)).toEqual([0, 1, 2])
+  chain.dropBlocks(1)
+  chain.mine()
+  chain.mine([aTx(transfer(stage.usdc, two.from)), tx])
+  chain.mineMany(depth)
+  await follow()
+  await follow()
+  const after = await inOrder()
+  expect(after.map(({ id, logIndex, status }) => [id, logIndex, status])).toEqual(
+    before.map(({ id, logIndex }) => [id, logIndex + 1, 'confirmed']),
+  )
+  expect(await stage.deposits()).toHaveLength(3)
+})
+
+test('a transaction that does something else when it comes back is another deposit, and the first stays withdrawn', async () => {
+  const wallet = await stage.wallet()
+  const { chain, follow } = await aFollowedChain()
+  const tx = aTx(transfer(stage.usdc, wallet.address, 5n))
+  chain.mine([tx])
+  await follow()
+  chain.dropBlocks(1)
+  chain.mine([{ ...tx, transfers: [transfer(stage.usdc, wallet.address, 6n)] }])
+  chain.mineMany(depth)
+  await follow()
+  await follow()
+  expect((await stage.rows()).map(({ rawAmount, status }) => [rawAmount, status])).toEqual([
+    ['5', 'withdrawn'],
+    ['6', 'confirmed'],
+  ])
+  expect((await stage.deposits()).map(({ rawAmount }) => rawAmount)).toEqual(['6'])
+})
+
+test('a reorganisation deeper than everything that is remembered is followed from there on', async () => {
+  const wallet = await stage.wallet()
+  const { chain, follow } = await aFollowedChain()
+  chain.mineMany(400)
+  await follow()
+  chain.dropBlocks(380)
+  chain.mineMany(390)
+  chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+  chain.mineMany(depth)
+  await follow()
+  await follow()
+  expect(await stage.deposits()).toHaveLength(1)
+})
+
+/** What may happen between two looks. */
+const Step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('mine' as const), count: fc.integer({ min: 1, max: 4 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('pay' as const), copies: fc.integer({ min: 1, max: 2 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('fork' as const),
+      blocks: fc.integer({ min: 1, max: 20 }),
+      extra: fc.integer({ min: 0, max: 2 }),
+      /** For each transaction that the fork dropped: whether it comes back. */
+      back: fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('look' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
+)
+
+test('after any history of payments and reorganisations the rows are what the chain holds, and nothing is told twice', async () => {
+  const property = fc.asyncProperty(fc.array(Step, { minLength: 5, maxLength: 40, size: 'max' }), async (steps) => {
+    const wallet = await stage.wallet()
+    const { chain, follow: first } = await aFollowedChain()
+    let follow = first
+    const allEver = new Set<string>()
+    for (const step of steps) {
+      if (step.kind === 'mine') chain.mineMany(step.count)
+      else if (step.kind === 'look') await follow()
+      else if (step.kind === 'restart') follow = await stage.follower([chain.node()])
+      else if (step.kind === 'pay') {
+        const tx = aTx(...Array.from({ length: step.copies }, () => transfer(stage.usdc, wallet.address)))
+        allEver.add(tx.hash)
+        chain.mine([tx])
+      } else {
+        const dropped = chain.dropBlocks(Math.min(step.blocks, chain.height))
+        const kept = dropped.filter((_, index) => step.back[index % step.back.length])
+        for (let n = 0; n < step.blocks + step.extra; n++) chain.mine(n === 0 ? kept : [])
+      }
+    }
+    chain.mineMany(depth + 1)
+    await follow()
+    await follow()
+    const held = chain.blocks.flatMap(({ txs }) => txs.flatMap((tx) => tx.transfers.map(() => tx.hash))).sort()
+    const rows = await stage.rows()
+    expect(
+      rows
+        .filter(({ status }) => status === 'confirmed')
+        .map(({ txHash }) => txHash)
+        .sort(),
+    ).toEqual(held)
+    expect(rows.filter(({ status }) => status === 'pending')).toEqual([])
+    const told = (await stage.deposits()).map(({ txHash, logIndex }) => `${txHash}/${logIndex}`)
+    const perHash = Map.groupBy(told, (name) => name.slice(0, 66))
+    for (const hash of held) expect(perHash.has(hash)).toBe(true)
+    for (const [hash, names] of perHash)
+      expect(names.length, hash).toBe(rows.filter(({ txHash }) => txHash === hash).length)
+  })
+  await fc.assert(property, { numRuns: 40, endOnFailure: true })
+})
