@@ -22,7 +22,15 @@ export type {
   FacilitatorVerification,
 } from './facilitator.ts'
 export type { operations, paths } from './generated/openapi.ts'
-export type { Balance, ChildAddress, MasterWallet, NewChildAddresses, NewMasterWallet } from './managed-wallets.ts'
+export type {
+  Balance,
+  ChildAddress,
+  MasterWallet,
+  NewChildAddresses,
+  NewMasterWallet,
+  TransactionQuery,
+  WalletTransaction,
+} from './managed-wallets.ts'
 export type { FileNaming, FileSource } from './multipart.ts'
 export type {
   AuditRecord,
@@ -89,8 +97,6 @@ export type {
   RescanRequest,
   RescanResult,
   Token,
-  TransactionQuery,
-  WalletTransaction,
 } from './wallets.ts'
 export type {
   CreatedWebhook,

@@ -1,9 +1,12 @@
 import { call, callUntyped, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item } from './operations.ts'
+import type { Answer, Body, Item, Query } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
+/** One wallet's side of a transfer. */
+export type WalletTransaction = Item<operations['wallets.byo.transactions']>
+export type TransactionQuery = Query<operations['wallets.byo.transactions']>
 export type NewMasterWallet = Body<operations['wallets.master.create']>
 export type MasterWallet = Answer<operations['wallets.master.get']>
 export type NewChildAddresses = Body<operations['wallets.children.create']>
@@ -24,6 +27,8 @@ export function masterWalletsOf(send: Send) {
       call(send, 'GET', master, { ...options, params: { id } }),
     balances: (id: string, options?: CallOptions): Promise<readonly Balance[]> =>
       call(send, 'GET', `${master}/balances`, { ...options, params: { id } }),
+    transactions: (id: string, query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
+      list(send, `${master}/transactions`, { ...options, params: { id }, query }),
   }
 }
 
@@ -43,5 +48,12 @@ export function childAddressesOf(send: Send) {
       call(send, 'GET', `${master}/child-addresses/{cad}`, { ...options, params: { id, cad } }),
     balances: (id: string, cad: string, options?: CallOptions): Promise<readonly Balance[]> =>
       call(send, 'GET', `${master}/child-addresses/{cad}/balances`, { ...options, params: { id, cad } }),
+    transactions: (
+      id: string,
+      cad: string,
+      query?: TransactionQuery,
+      options?: CallOptions,
+    ): Listing<WalletTransaction> =>
+      list(send, `${master}/child-addresses/{cad}/transactions`, { ...options, params: { id, cad }, query }),
   }
 }

@@ -1,15 +1,18 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import { type Balance, childAddressesOf, masterWalletsOf } from './managed-wallets.ts'
-import type { Answer, Body, Item, Query } from './operations.ts'
+import {
+  type Balance,
+  childAddressesOf,
+  masterWalletsOf,
+  type TransactionQuery,
+  type WalletTransaction,
+} from './managed-wallets.ts'
+import type { Answer, Body, Item } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewByoWallet = Body<operations['wallets.byo.create']>
 export type ByoWallet = Answer<operations['wallets.byo.get']>
-/** One wallet's side of a transfer. */
-export type WalletTransaction = Item<operations['wallets.byo.transactions']>
-export type TransactionQuery = Query<operations['wallets.byo.transactions']>
 export type RescanRequest = Body<operations['wallets.deposits.rescan']>
 export type RescanResult = Answer<operations['wallets.deposits.rescan']>
 

@@ -176,6 +176,8 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'withdrawals.bankAccounts.get': () => ({ params: { id: ids.bac } }),
     'withdrawals.bankAccounts.delete': () => ({ params: { id: ids.bac } }),
     'wallets.byo.transactions': () => ({ params: { id: ids.byw } }),
+    'wallets.master.transactions': () => ({ params: { id: ids.mwt } }),
+    'wallets.children.transactions': () => ({ params: { id: ids.mwt, cad: ids.cad } }),
     // Refused, since these worlds have no chain; a rescan that finds something is in test/deposits.
     'wallets.deposits.rescan': () => ({ body: { chain: 'base', txHash: `0x${'ab'.repeat(32)}` } }),
     'wallets.byo.balances': () => ({ params: { id: ids.byw } }),

@@ -440,6 +440,40 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/wallet-infra/master-wallets/{id}/transactions": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List what moved at a managed wallet, newest first. */
+        readonly get: operations["wallets.master.transactions"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List what moved at a child address, newest first. */
+        readonly get: operations["wallets.children.transactions"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/wallet-infra/deposits/rescan": {
         readonly parameters: {
             readonly query?: never;
@@ -5430,6 +5464,239 @@ export interface operations {
                 };
             };
             /** @description `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `chain-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "wallets.master.transactions": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+                readonly direction?: "in" | "out";
+                readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                readonly token?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly walletId: string;
+                        /** @enum {string} */
+                        readonly direction: "in" | "out";
+                        /**
+                         * @description transfer: ordinary; of these alone, coming in, deposit.success tells. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not made for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
+                         * @enum {string}
+                         */
+                        readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
+                        /**
+                         * @description withdrawn: a reorganisation took its block; it comes back under the same id if the transaction does.
+                         * @enum {string}
+                         */
+                        readonly status: "pending" | "confirmed" | "withdrawn";
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly tokenSymbol: string;
+                        /** @description Decimal, in whole tokens. */
+                        readonly amount: string;
+                        /** @description In the token’s smallest unit. */
+                        readonly rawAmount: string;
+                        readonly from: string;
+                        readonly to: string;
+                        readonly txHash: string;
+                        readonly logIndex: number;
+                        readonly blockNumber: number;
+                        /** @description What screening said of the sender; null for what went out. */
+                        readonly amlStatus: ("pending" | "clear" | "flagged") | null;
+                        /** @description How much of the amount screening froze. */
+                        readonly frozenAmount: string;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly confirmedAt: string | null;
+                    }[];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `chain-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "wallets.children.transactions": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+                readonly direction?: "in" | "out";
+                readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                readonly token?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+                readonly cad: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly walletId: string;
+                        /** @enum {string} */
+                        readonly direction: "in" | "out";
+                        /**
+                         * @description transfer: ordinary; of these alone, coming in, deposit.success tells. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not made for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
+                         * @enum {string}
+                         */
+                        readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
+                        /**
+                         * @description withdrawn: a reorganisation took its block; it comes back under the same id if the transaction does.
+                         * @enum {string}
+                         */
+                        readonly status: "pending" | "confirmed" | "withdrawn";
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly tokenSymbol: string;
+                        /** @description Decimal, in whole tokens. */
+                        readonly amount: string;
+                        /** @description In the token’s smallest unit. */
+                        readonly rawAmount: string;
+                        readonly from: string;
+                        readonly to: string;
+                        readonly txHash: string;
+                        readonly logIndex: number;
+                        readonly blockNumber: number;
+                        /** @description What screening said of the sender; null for what went out. */
+                        readonly amlStatus: ("pending" | "clear" | "flagged") | null;
+                        /** @description How much of the amount screening froze. */
+                        readonly frozenAmount: string;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly confirmedAt: string | null;
+                    }[];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `child-address-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -2,7 +2,11 @@ import { chainErrors } from '../../../chain/errors.ts'
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { failChainName } from '../../chains/index.ts'
 import { getByoWallet } from '../byo.ts'
+import { getChildAddress } from '../children/children.ts'
+import { ChildAddressParams } from '../children/schema.ts'
 import { fail as failWallet } from '../errors.ts'
+import { getMasterWallet } from '../managed/managed.ts'
+import { MasterWalletParams } from '../managed/schema.ts'
 import { ByoWalletParams } from '../schema.ts'
 import { fail } from './errors.ts'
 import { rescan, rescanned } from './rescan.ts'
@@ -11,6 +15,8 @@ import { pageOfTransactions } from './transactions.ts'
 
 const chainNotAvailable = { 'chain-not-available': failChainName.table['chain-not-available'] }
 
+const listing = { query: TransactionQuery, output: WalletTransaction, list: true } as const
+
 export const depositOperations: readonly Operation[] = [
   operation({
     id: 'wallets.byo.transactions',
@@ -18,13 +24,37 @@ export const depositOperations: readonly Operation[] = [
     path: '/wallet-infra/byo-wallets/{id}/transactions',
     summary: 'List what moved at a wallet that you hold, newest first.',
     params: ByoWalletParams,
-    query: TransactionQuery,
-    output: WalletTransaction,
-    list: true,
+    ...listing,
     errors: { 'wallet-not-found': failWallet.table['wallet-not-found'], ...chainNotAvailable },
     run: async (ctx, { params, query }) => {
       await getByoWallet(ctx, params.id)
       return pageOfTransactions(ctx, params.id, query)
+    },
+  }),
+  operation({
+    id: 'wallets.master.transactions',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}/transactions',
+    summary: 'List what moved at a managed wallet, newest first.',
+    params: MasterWalletParams,
+    ...listing,
+    errors: { 'wallet-not-found': failWallet.table['wallet-not-found'], ...chainNotAvailable },
+    run: async (ctx, { params, query }) => {
+      await getMasterWallet(ctx, params.id)
+      return pageOfTransactions(ctx, params.id, query)
+    },
+  }),
+  operation({
+    id: 'wallets.children.transactions',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions',
+    summary: 'List what moved at a child address, newest first.',
+    params: ChildAddressParams,
+    ...listing,
+    errors: { 'child-address-not-found': failWallet.table['child-address-not-found'], ...chainNotAvailable },
+    run: async (ctx, { params, query }) => {
+      await getChildAddress(ctx, params)
+      return pageOfTransactions(ctx, params.cad, query)
     },
   }),
   operation({

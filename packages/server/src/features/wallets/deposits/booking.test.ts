@@ -1,0 +1,177 @@
+import { type Address, checksumAddress, type Network, networkByName, zeroAddress } from '@purser/protocol'
+import { expect, test } from 'vitest'
+import type { TokenTransfer } from '../../../chain/block-port.ts'
+import { instantOf } from '../../../platform/clock.ts'
+import { bookingsOf, chainNameOf } from './booking.ts'
+import type { WatchRow } from './watch-store.ts'
+
+const networkOf = (name: string): Network => {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error(`no network is called ${name}`)
+  return network
+}
+const base = networkOf('base-sepolia')
+const tempo = networkOf('tempo-moderato')
+const tokenOf = (network: Network): Address => `0x${network.tokens[0]?.address.slice(2).toLowerCase()}`
+
+const blockSeconds = 1_800_000_000
+const account = (digit: string): Address => `0x${digit.repeat(40)}`
+const [alice, bob, carol] = [account('a'), account('b'), account('c')]
+const feeManager: Address = '0xfeec000000000000000000000000000000000000'
+const guard: Address = '0xb10c000000000000000000000000000000000000'
+const virtual: Address = `0x11223344${'fd'.repeat(10)}000000000001`
+
+function transfer(changes: Partial<TokenTransfer>): TokenTransfer {
+  return {
+    token: tokenOf(base),
+    from: alice,
+    to: bob,
+    rawAmount: 5n,
+    txHash: '0x01',
+    logIndex: 0,
+    blockNumber: 7n,
+    blockHash: '0x07',
+    ...changes,
+  }
+}
+
+function watch(walletId: string, address: Address, changes: Partial<WatchRow> = {}): WatchRow {
+  return {
+    walletId,
+    network: 'base-sepolia',
+    chain: 'base',
+    organisationId: 'org_1',
+    environment: 'test',
+    address,
+    tokens: ['USDC'],
+    since: instantOf(blockSeconds * 1_000 - 3_600_000),
+    until: null,
+    ...changes,
+  }
+}
+
+function onTempo(walletId: string, address: Address, changes: Partial<WatchRow> = {}): WatchRow {
+  return watch(walletId, address, { network: 'tempo-moderato', chain: 'tempo', tokens: ['pathUSD'], ...changes })
+}
+
+function booked(
+  network: Network,
+  transfers: readonly TokenTransfer[],
+  watches: readonly WatchRow[],
+  countsEarlier = false,
+) {
+  const timeOf = (): bigint => BigInt(blockSeconds)
+  const bookings = bookingsOf({ network, transfers, watches, timeOf, countsEarlier })
+  return bookings.map(({ walletId, direction, kind }) => [walletId, direction, kind])
+}
+
+test('a transfer concerns every wallet at both of its accounts, of every organisation', () => {
+  const watches = [watch('byw_1', bob), watch('byw_2', bob, { organisationId: 'org_2' }), watch('byw_3', alice)]
+  expect(booked(base, [transfer({})], watches)).toEqual([
+    ['byw_1', 'in', 'transfer'],
+    ['byw_2', 'in', 'transfer'],
+    ['byw_3', 'out', 'transfer'],
+  ])
+})
+
+test('an amount of zero, an unknown token and an address that nobody watches are booked for nobody', () => {
+  expect(booked(base, [transfer({ rawAmount: 0n }), transfer({ token: carol })], [watch('byw_1', bob)])).toEqual([])
+  expect(booked(base, [transfer({ to: carol })], [watch('byw_1', bob)])).toEqual([])
+})
+
+test('between an organisation’s own managed wallets both sides are internal; to a BYO wallet of its own it is a deposit', () => {
+  const watches = [watch('mwt_1', bob), watch('cad_1', alice), watch('byw_1', carol)]
+  expect(booked(base, [transfer({})], watches)).toEqual([
+    ['mwt_1', 'in', 'internal'],
+    ['cad_1', 'out', 'internal'],
+  ])
+  expect(booked(base, [transfer({ to: carol })], watches)).toEqual([
+    ['byw_1', 'in', 'transfer'],
+    ['cad_1', 'out', 'transfer'],
+  ])
+  const foreign = [watch('mwt_1', bob), watch('cad_1', alice, { organisationId: 'org_2' })]
+  expect(booked(base, [transfer({})], foreign).map(([, , kind]) => kind)).toEqual(['transfer', 'transfer'])
+  expect(booked(base, [transfer({ to: alice })], [watch('byw_1', alice)])).toEqual([
+    ['byw_1', 'in', 'internal'],
+    ['byw_1', 'out', 'internal'],
+  ])
+})
+
+test('on another network or in another token it is a plain record, unless a wallet of the tenant was made for that place', () => {
+  const elsewhere = watch('byw_1', bob, { network: 'eth-sepolia', chain: 'ethereum' })
+  expect(booked(base, [transfer({})], [elsewhere])).toEqual([['byw_1', 'in', 'unsupported']])
+  expect(booked(base, [transfer({})], [watch('byw_1', bob, { tokens: ['USDT'] })])).toEqual([
+    ['byw_1', 'in', 'unsupported'],
+  ])
+  expect(booked(base, [transfer({})], [elsewhere, watch('byw_2', bob)])).toEqual([['byw_2', 'in', 'transfer']])
+  expect(booked(base, [transfer({})], [elsewhere, watch('byw_2', bob, { organisationId: 'org_2' })])).toEqual([
+    ['byw_1', 'in', 'unsupported'],
+    ['byw_2', 'in', 'transfer'],
+  ])
+  expect(booked(base, [transfer({})], [elsewhere, { ...elsewhere, network: 'tempo-moderato' }])).toHaveLength(1)
+})
+
+test('a transfer counts from shortly before the wallet was watched until it no longer is; by hand also from before', () => {
+  const at = (ms: number) => instantOf(blockSeconds * 1_000 + ms)
+  const counted = (changes: Partial<WatchRow>, byHand = false) =>
+    booked(base, [transfer({})], [watch('byw_1', bob, changes)], byHand).length
+  expect(counted({ since: at(60_000) })).toBe(1)
+  expect(counted({ since: at(901_000) })).toBe(0)
+  expect(counted({ since: at(901_000) }, true)).toBe(1)
+  expect(counted({ until: at(1) })).toBe(1)
+  expect(counted({ until: at(-1) })).toBe(0)
+  expect(counted({ until: at(-1) }, true)).toBe(0)
+})
+
+test('on Tempo a fee is booked as a fee, and what the guard of receive policies keeps as held', () => {
+  const pathUsd = tokenOf(tempo)
+  const transfers = [
+    transfer({ token: pathUsd, to: carol }),
+    transfer({ token: pathUsd, to: feeManager, logIndex: 1, rawAmount: 1n }),
+    transfer({ token: pathUsd, to: guard, logIndex: 2 }),
+    transfer({ token: pathUsd, from: guard, to: bob, logIndex: 3 }),
+  ]
+  expect(booked(tempo, transfers, [onTempo('byw_1', alice), onTempo('byw_2', bob)])).toEqual([
+    ['byw_1', 'out', 'transfer'],
+    ['byw_1', 'out', 'fee'],
+    ['byw_1', 'out', 'held'],
+    ['byw_2', 'in', 'transfer'],
+  ])
+})
+
+test('money through a virtual address of Tempo is one deposit: where the virtual address is watched, or else at its master, from its sender', () => {
+  const token = tokenOf(tempo)
+  const transfers = [transfer({ token, to: virtual }), transfer({ token, from: virtual, to: bob, logIndex: 1 })]
+  expect(booked(tempo, transfers, [onTempo('mwt_1', bob)])).toEqual([['mwt_1', 'in', 'transfer']])
+  const [atMaster] = bookingsOf({
+    network: tempo,
+    transfers,
+    watches: [onTempo('mwt_1', bob)],
+    timeOf: () => BigInt(blockSeconds),
+    countsEarlier: false,
+  })
+  expect(atMaster?.from).toBe(checksumAddress(alice))
+  expect(booked(tempo, transfers, [onTempo('mwt_1', bob), onTempo('cad_1', virtual)])).toEqual([
+    ['cad_1', 'in', 'transfer'],
+    ['mwt_1', 'in', 'forward'],
+    ['cad_1', 'out', 'forward'],
+  ])
+  const foreign = [onTempo('mwt_1', bob, { organisationId: 'org_2' }), onTempo('byw_1', virtual)]
+  expect(booked(tempo, transfers, foreign)).toEqual([
+    ['byw_1', 'in', 'transfer'],
+    ['mwt_1', 'in', 'transfer'],
+    ['byw_1', 'out', 'forward'],
+  ])
+})
+
+test('elsewhere the same addresses mean nothing special, and a mint is a deposit', () => {
+  expect(booked(base, [transfer({ to: feeManager })], [watch('byw_1', alice)])).toEqual([['byw_1', 'out', 'transfer']])
+  expect(booked(base, [transfer({ from: virtual })], [watch('byw_1', bob)])).toEqual([['byw_1', 'in', 'transfer']])
+  expect(booked(base, [transfer({ from: zeroAddress })], [watch('byw_1', bob)])).toEqual([['byw_1', 'in', 'transfer']])
+})
+
+test('every network has a name of the public API', () => {
+  expect(chainNameOf(base)).toBe('base-sepolia')
+  expect(chainNameOf(networkOf('optimism-sepolia'))).toBe('optimism')
+  expect(chainNameOf(networkOf('polygon-amoy'))).toBe('polygon')
+})
