@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
+import { toyDeps } from '../../../../test/toy-deps.ts'
+import { isProblem } from '../../../platform/errors.ts'
+import { publishEvents } from '../../../platform/events.ts'
+import type { ApiKeyId } from '../../../platform/ids.ts'
+import type { Line } from '../../../platform/live.ts'
+import { Listener } from './listener.ts'
+import { Listeners, type ListenersDeps } from './listeners.ts'
+import { beginning } from './store.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database.drop())
+
+/** A line whose reader takes as much as the test says. */
+class HeldLine implements Line {
+  readonly written: string[] = []
+  isOpen = true
+  how: 'end' | 'cut' | undefined
+  waiting = 0
+  readonly #closed: () => void
+
+  constructor(closed: () => void = () => undefined) {
+    this.#closed = closed
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.isOpen) this.written.push(Buffer.from(bytes).toString())
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  end(): void {
+    this.#close('end')
+  }
+
+  cut(): void {
+    this.#close('cut')
+  }
+
+  get ids(): readonly string[] {
+    return this.written.join('').match(/(?<="webhook-id":")[^"]+/g) ?? []
+  }
+
+  #close(how: 'end' | 'cut'): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.how = how
+    this.#closed()
+  }
+}
+
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+const serviceSeal = { kid: 'did:web:purser.test#seal-1', publicKeys: [], sign: async () => new Uint8Array(64) }
+let organisation = 0
+
+function aStage(own: Partial<ListenersDeps> = {}) {
+  const deps = toyDeps(database.db)
+  const listeners = new Listeners({ ...deps, serviceSeal, revokedKeys: async () => [], ...own })
+  onTestFinished(() => listeners.stop())
+  const tenant = { organisationId: `org_${++organisation}`, environment: 'test' } as const
+  return {
+    listeners,
+    tenant,
+    open(apiKeyId: ApiKeyId = 'key_1') {
+      const live = listeners.answer({ tenant, apiKeyId, secret, place: beginning, types: undefined, follows: true })
+      const line = new HeldLine(live.closed)
+      live.open(line)
+      return line
+    },
+    publish: (count: number) =>
+      deps.db.tx((tx) =>
+        publishEvents({ ...deps, tenant }, tx, 'vault.sealed', Array(count).fill({ vaultId: 'vlt_1' })),
+      ),
+  }
+}
+
+test('a reader that does not read is told nothing more until it has, so that no signature waits, and misses nothing', async () => {
+  const { listeners, open, publish } = aStage()
+  const [slow, quick] = [open(), open()]
+  slow.waiting = 65_536
+  const ids = [...(await publish(250))].sort()
+  listeners.wake()
+  await expect.poll(() => quick.ids).toEqual(ids)
+  expect(slow.ids).toEqual([])
+  slow.waiting = 0
+  listeners.wake()
+  await expect.poll(() => slow.ids).toEqual(ids)
+})
+
+test('a reader that takes nothing for three heartbeats is cut, and one that takes a little is not', () => {
+  const opening = {
+    tenant: { organisationId: 'org_1', environment: 'test' },
+    ...({ apiKeyId: 'key_1', secret, place: beginning, types: undefined, follows: true } as const),
+  } as const
+  const [stalled, slow] = [new HeldLine(), new HeldLine()]
+  const listeners = [new Listener(opening, stalled), new Listener(opening, slow)]
+  for (let beat = 0; beat < 3; beat++) {
+    stalled.waiting = 1_000 + beat
+    slow.waiting = 1_000 - beat
+    for (const listener of listeners) listener.beat()
+    expect(slow.isOpen).toBe(true)
+  }
+  expect([stalled.how, slow.written.length]).toEqual(['cut', 3])
+})
+
+test('in fifteen beats every stream has one heartbeat, and they are spread over the beats', () => {
+  const { listeners, open } = aStage()
+  const lines = Array.from({ length: 45 }, (_, number) => open(`key_${number}`))
+  const heartbeats = () => lines.flatMap(({ written }) => written).filter((text) => text === ':\n\n').length
+  for (let beat = 1; beat <= 15; beat++) {
+    void listeners.beat()
+    expect(heartbeats()).toBe(beat * 3)
+  }
+})
+
+test('a process holds a thousand streams and one key ten, and one that closes makes room', () => {
+  const { listeners, open } = aStage()
+  const refusal = (apiKeyId: ApiKeyId) => {
+    try {
+      listeners.refuseIfFull(apiKeyId)
+      return 'none'
+    } catch (error) {
+      return isProblem(error) ? error.code : error
+    }
+  }
+  const [first] = Array.from({ length: 10 }, () => open('key_1'))
+  expect([refusal('key_1'), refusal('key_2')]).toEqual(['rate-limit-exceeded', 'none'])
+  first?.cut()
+  expect(refusal('key_1')).toBe('none')
+  for (let number = 9; number < 1_000; number++) open(`key_${number}`)
+  expect([refusal('key_1'), listeners.count]).toEqual(['service-unavailable', 1_000])
+})
+
+test('an event that cannot be signed is not passed over: the stream is cut, and whoever comes back gets it', async () => {
+  let isBroken = true
+  const sign = async () => {
+    if (isBroken) throw new Error('no key')
+    return new Uint8Array(64)
+  }
+  const { listeners, open, publish } = aStage({ serviceSeal: { ...serviceSeal, sign } })
+  const ids = [...(await publish(2))].sort()
+  const line = open()
+  await expect.poll(() => line.how).toBe('cut')
+  expect(line.ids).toEqual([])
+  isBroken = false
+  const again = open()
+  listeners.wake()
+  await expect.poll(() => again.ids).toEqual(ids)
+})
+
+test('keys that cannot be looked at end no stream, and the next beat looks again', async () => {
+  const answers = [Promise.reject(new Error('no database')), Promise.resolve(['key_2'] as const)]
+  const { listeners, open } = aStage({ revokedKeys: () => answers.shift() ?? Promise.resolve([]) })
+  const lines = [open('key_1'), open('key_2'), open('key_2')]
+  await listeners.beat()
+  expect(lines.map(({ isOpen }) => isOpen)).toEqual([true, true, true])
+  await listeners.beat()
+  expect(lines.map(({ how }) => how)).toEqual([undefined, 'end', 'end'])
+})
