@@ -66,6 +66,9 @@ test('the secret of a key is the same each time, of twenty that ask at once too,
   expect(countByStatus(answers)).toEqual({ 200: 20 })
   expect(new Set(answers.map(({ body }) => body.secret)).size).toBe(1)
   expect((await ask(own.liveKey)).body.secret).not.toBe(answers[0]?.body.secret)
+  const log = (await stage.world.call(own.liveKey, 'GET', '/organisations/current/audit-log')).list
+  expect(log.filter(({ action }) => action === 'events.listener')).toHaveLength(2)
+  expect(JSON.stringify(log)).not.toContain('whsec_')
 })
 
 test('no event is missed or passed over, however transactions overlap: 400 events, 8 writers, each slow to commit', async () => {

@@ -24,7 +24,8 @@ export async function listenerSecret(ctx: Ctx): Promise<ListenerSecret> {
 async function make(tx: Tx, ctx: Ctx, apiKeyId: ApiKeyId): Promise<Uint8Array> {
   const secret = composeWebhookSecret(ctx.random.bytes(secretBytes))
   const sealed = ctx.sealer.seal(Buffer.from(secret), placeOf(ctx, apiKeyId))
-  await insertSecretOnce(tx, ctx.tenant, { apiKeyId, sealed, createdAt: ctx.clock.now() })
+  const isFirst = await insertSecretOnce(tx, ctx.tenant, { apiKeyId, sealed, createdAt: ctx.clock.now() })
+  if (isFirst) await ctx.audit(tx, { action: 'events.listener', target: apiKeyId })
   const kept = await findSecret(tx, ctx.tenant, apiKeyId)
   if (kept === undefined) throw new Error('the secret of a listener was not kept')
   return kept

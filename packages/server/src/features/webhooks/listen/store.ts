@@ -149,16 +149,17 @@ function pageFrom(rows: readonly z.output<typeof News>[], entriesMax: number): P
 
 const SecretRow = z.object({ secret: z.instanceof(Uint8Array) })
 
-/** Keeps a secret for the listeners of a key, unless it has one. */
+/** Keeps a secret for the listeners of a key; false where it has one. */
 export async function insertSecretOnce(
   tx: Tx,
   tenant: Tenant,
   secret: { readonly apiKeyId: ApiKeyId; readonly sealed: Uint8Array; readonly createdAt: Date },
-): Promise<void> {
-  await tx.run(sql`
+): Promise<boolean> {
+  const inserted = await tx.run(sql`
     insert into listener_secrets (api_key_id, organisation_id, environment, secret, created_at)
     values (${secret.apiKeyId}, ${tenant.organisationId}, ${tenant.environment}, ${secret.sealed}, ${secret.createdAt})
     on conflict do nothing`)
+  return inserted === 1
 }
 
 export async function findSecret(db: Queryable, tenant: Tenant, apiKeyId: ApiKeyId): Promise<Uint8Array | undefined> {
