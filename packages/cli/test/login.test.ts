@@ -70,8 +70,7 @@ test('flags go before the environment, and that before what was kept', async () 
   const triggered = async (own: Readonly<Record<string, string>>, args: readonly string[] = []) => {
     const { stdout } = await purserOf({ ...env, ...own }, ['trigger', 'vault.sealed', '--format', 'json', ...args])
     const id = JSON.parse(stdout).id
-    const owners = [org, other].filter(async () => true)
-    for (const owner of owners)
+    for (const owner of [org, other])
       if ((await world.call(owner.testKey, 'GET', `/events/${id}`)).status === 200) return owner.id
     return undefined
   }
