@@ -2,6 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import solc from 'solc'
 
 const contracts = [
+  { source: 'SandboxBridge.sol', name: 'SandboxBridge' },
+  { source: 'SandboxPool.sol', name: 'SandboxPool' },
   { source: 'TestSanctionsList.sol', name: 'TestSanctionsList' },
   { source: 'TestPermit2Proxy.sol', name: 'TestExactPermit2Proxy' },
   { source: 'TestPermit2Proxy.sol', name: 'TestUptoPermit2Proxy' },

@@ -49,9 +49,11 @@ export async function tokenBalance(chain: ReachableChain, symbol: string, addres
 }
 
 /** Sends one transaction from the dev account and waits for its receipt; throws when it reverts. One at a time per chain. */
-export function sendFromDevAccount(chain: ReachableChain, to: Hex, data: Hex): Promise<Hex> {
+export function sendFromDevAccount(chain: ReachableChain, to: Hex, data: Hex, wei = 0n): Promise<Hex> {
   const before = lanes.get(chain.rpcUrl) ?? Promise.resolve()
-  const hash = before.then(() => rpcHex(chain.rpcUrl, 'eth_sendTransaction', [{ from: devAccount.address, to, data }]))
+  const value = wei === 0n ? {} : { value: `0x${wei.toString(16)}` }
+  const sent = { from: devAccount.address, to, data, ...value }
+  const hash = before.then(() => rpcHex(chain.rpcUrl, 'eth_sendTransaction', [sent]))
   lanes.set(
     chain.rpcUrl,
     hash.catch(() => {}),

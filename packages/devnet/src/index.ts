@@ -1,3 +1,4 @@
+export { type BridgeDeposit, type BridgeRelayer, createBridgeRelayer, type RelayerConduct } from './bridge-relayer.ts'
 export { type ChainOptions, type DevChain, devAccount, startChain } from './chains.ts'
 export { fundFees, fundNative, fundToken, type ReachableChain, sendFromDevAccount, tokenBalance } from './faucet.ts'
 export { type FaultMode, type FaultProxy, startFaultProxy } from './fault-proxy.ts'
@@ -7,8 +8,11 @@ export {
   exactPermit2ProxyAddress,
   multicall3Address,
   permit2Address,
+  sandboxBridgeAddress,
+  sandboxPoolAddress,
   uptoPermit2ProxyAddress,
   walletFactoryAddress,
 } from './predeploys.ts'
 export { addSanctioned, installSanctionsOracle, removeSanctioned } from './sanctions.ts'
+export { fundSandbox } from './sandbox-market.ts'
 export { deploySmartWallet, smartWalletAddress, smartWalletDeployment } from './smart-wallet.ts'

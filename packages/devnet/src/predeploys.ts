@@ -3,6 +3,8 @@ import path from 'node:path'
 import type { Address, Network, TokenInfo } from '@purser/protocol'
 import { keccak256 } from 'viem'
 import permit2 from './artifacts/Permit2.json' with { type: 'json' }
+import sandboxBridge from './artifacts/SandboxBridge.json' with { type: 'json' }
+import sandboxPool from './artifacts/SandboxPool.json' with { type: 'json' }
 import exactPermit2Proxy from './artifacts/TestExactPermit2Proxy.json' with { type: 'json' }
 import uptoPermit2Proxy from './artifacts/TestUptoPermit2Proxy.json' with { type: 'json' }
 import testUsdc from './artifacts/TestUsdc.json' with { type: 'json' }
@@ -13,6 +15,10 @@ import { rpc, rpcHex } from './rpc.ts'
 export const multicall3Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 /** Where every local chain has the factory of contract accounts (EIP-1271, EIP-6492) for tests. */
 export const walletFactoryAddress = '0xFac7000000000000000000000000000000000001'
+/** Where every local chain has the market in which the sandbox swaps. */
+export const sandboxPoolAddress = '0x5A4Db0C500000000000000000000000000000001'
+/** Where every local chain has its end of the sandbox's bridge. */
+export const sandboxBridgeAddress = '0x5a4DB0C500000000000000000000000000000002'
 /** Where Permit2 is on every chain in the world. */
 export const permit2Address = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
 /** Where x402 has its proxy for the scheme `exact` over Permit2 (@x402/evm 2.27.0, x402ExactPermit2ProxyAddress). */
@@ -44,6 +50,8 @@ const tip20Supply = 10n ** 18n
  */
 export async function installContracts(rpcUrl: string, network: Network, treasury: Address): Promise<void> {
   await setCode(rpcUrl, walletFactoryAddress, walletFactory.deployedBytecode)
+  await setCode(rpcUrl, sandboxPoolAddress, sandboxPool.deployedBytecode)
+  await setCode(rpcUrl, sandboxBridgeAddress, sandboxBridge.deployedBytecode)
   if (!(await hasCode(rpcUrl, multicall3Address))) await installMulticall3(rpcUrl)
   for (const token of network.tokens) await installToken(rpcUrl, token, treasury)
   if (network.nativeCoin !== null) await installPermit2(rpcUrl)

@@ -69,7 +69,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       rpcUrls: config.rpcUrls,
       rpcTimeoutMs: config.rpcTimeoutMs,
     })
-    const partners = openPartners({ outbound, log, clock, chains }, config.partners ?? {})
+    const partners = openPartners({ outbound, log, clock, chains, random }, config.partners ?? {})
     const screening =
       overrides.screening ??
       (await openScreening({ db, clock, log, metrics }, { chains, outbound, listUrl: config.sanctionsListUrl }))

@@ -1,4 +1,5 @@
 import { createPublicKey } from 'node:crypto'
+import { type Address, parseAddress } from '@purser/protocol'
 import type { ConfigFault } from './config.ts'
 
 /** What the environment says of the service's partners. One that is left out is not there: whatever needs it is 503 `partner-unavailable`. */
@@ -11,6 +12,8 @@ export interface PartnerSettings {
   }
   readonly relay?: KeyedApi
   readonly lifi?: KeyedApi
+  /** The contracts through which the test environment swaps and bridges, on every chain of a development deployment. */
+  readonly sandbox?: { readonly pool: Address; readonly bridge: Address }
 }
 
 export interface KeyedApi {
@@ -25,7 +28,9 @@ export function readPartners(env: Env, faults: ConfigFault[]): PartnerSettings {
   const bridge = readBridge(env, faults)
   const relay = readKeyed(env, faults, { name: 'RELAY', baseUrl: 'https://api.relay.link' })
   const lifi = readKeyed(env, faults, { name: 'LIFI', baseUrl: 'https://li.quest/v1' })
+  const sandbox = readSandbox(env, faults)
   return {
+    ...(sandbox === undefined ? {} : { sandbox }),
     ...(bridge === undefined ? {} : { bridge }),
     ...(relay === undefined ? {} : { relay }),
     ...(lifi === undefined ? {} : { lifi }),
@@ -48,6 +53,17 @@ function readBridge(env: Env, faults: ConfigFault[]): PartnerSettings['bridge'] 
       how: 'set it to the id of the customer at Bridge on whose behalf money is paid out',
     })
   return { ...keyed, customerId, webhookPublicKey }
+}
+
+function readSandbox(env: Env, faults: ConfigFault[]): PartnerSettings['sandbox'] {
+  const names = ['SANDBOX_POOL_ADDRESS', 'SANDBOX_BRIDGE_ADDRESS'] as const
+  const [poolText = '', bridgeText = ''] = names.map((name) => env[name] ?? '')
+  if (poolText === '' && bridgeText === '') return undefined
+  const [pool, bridge] = [parseAddress(poolText), parseAddress(bridgeText)]
+  for (const [name, address] of [[names[0], pool] as const, [names[1], bridge] as const])
+    if (address === undefined)
+      faults.push({ name, fault: 'is not an address', how: 'set it to where the contract is, or leave both out' })
+  return pool === undefined || bridge === undefined ? undefined : { pool, bridge }
 }
 
 function readKeyed(

@@ -4,6 +4,7 @@ import type { Clock } from '../platform/clock.ts'
 import type { Ports } from '../platform/ctx.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
+import type { Random } from '../platform/random.ts'
 import { type BridgeSettings, createBridge } from './offramp/bridge.ts'
 import { createBridgeWebhooks } from './offramp/bridge-webhook.ts'
 import { createSandboxOffRamp } from './offramp/sandbox.ts'
@@ -11,12 +12,14 @@ import { type CctpSettings, createCctp } from './routing/cctp.ts'
 import { createLifi, type LifiSettings } from './routing/lifi.ts'
 import type { ChainReader, RoutingPartners } from './routing/port.ts'
 import { createRelay, type RelaySettings } from './routing/relay.ts'
+import { createSandboxRouting, type SandboxContracts } from './routing/sandbox.ts'
 
 /** The partners that the operator has an account with. */
 export interface PartnerAccounts {
   readonly bridge?: BridgeSettings & { readonly webhookPublicKey: string | undefined }
   readonly relay?: RelaySettings
   readonly lifi?: LifiSettings
+  readonly sandbox?: SandboxContracts
 }
 
 /** Circle's service of the main networks asks for no key. */
@@ -27,6 +30,7 @@ interface PartnerDeps {
   readonly log: Log
   readonly clock: Clock
   readonly chains: Chains
+  readonly random: Random
 }
 
 /** Opens what is configured. The test environment always has the sandbox and never a real partner: a test key moves no real money. */
@@ -52,14 +56,14 @@ export function openPartners(
   }
 }
 
-function openRouting(deps: PartnerDeps, { relay, lifi }: PartnerAccounts): RoutingPartners {
+function openRouting(deps: PartnerDeps, { relay, lifi, sandbox }: PartnerAccounts): RoutingPartners {
   const { chains } = deps
   const reader: ChainReader = {
     call: (network, to, data) => chains.on(network).call(to, data),
     blockNumber: async (network) => (await chains.on(network).head()).number,
   }
   return {
-    test: {},
+    test: sandbox === undefined ? {} : { sandbox: createSandboxRouting({ ...deps, reader }, sandbox) },
     live: {
       cctp: createCctp({ ...deps, reader }, cctpSettings),
       ...(relay === undefined ? {} : { relay: createRelay(deps, relay) }),
