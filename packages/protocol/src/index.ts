@@ -88,7 +88,15 @@ export {
 export type { Jws, JwsHeader } from './jws.ts'
 export { composeJws, jwsSigningInput, parseJws } from './jws.ts'
 export type { MerkleInclusion } from './merkle.ts'
-export { isMerkleIncluded, merkleLeafHash, merkleLeavesMax, merklePath, merkleRoot } from './merkle.ts'
+export {
+  isMerkleIncluded,
+  merkleLeafHash,
+  merkleLeavesMax,
+  merkleParents,
+  merklePath,
+  merklePathPlaces,
+  merkleRoot,
+} from './merkle.ts'
 export type { AmountFault } from './money.ts'
 export { formatAmount, parseAmount, parseRaw, priceInStablecoin } from './money.ts'
 export { orderOffers } from './mpp/accept-payment.ts'
@@ -122,6 +130,7 @@ export type { ItemProof, SealedItem, SealFacts, SealKey, SealManifest, SealProof
 export {
   buildManifest,
   documentContent,
+  itemLeafHash,
   itemProof,
   manifestHash,
   merkleRootOf,

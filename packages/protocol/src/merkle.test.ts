@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bytesToHex, hexToBytes } from './bytes.ts'
-import { isMerkleIncluded, merkleLeafHash, merkleLeavesMax, merklePath, merkleRoot } from './merkle.ts'
+import {
+  isMerkleIncluded,
+  merkleLeafHash,
+  merkleLeavesMax,
+  merkleParents,
+  merklePath,
+  merklePathPlaces,
+  merkleRoot,
+} from './merkle.ts'
 import vectors from './vectors/merkle.json' with { type: 'json' }
 
 const bytes = (hex: string): Uint8Array => hexToBytes(`0x${hex}`)
@@ -202,3 +210,41 @@ function withBitFlipped(hash: Uint8Array, bit: number): Uint8Array {
   changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7))
   return changed
 }
+
+/** The levels of a tree from the leaves up, each made in parts of so many nodes. */
+function levelsOf(leaves: readonly Uint8Array[], nodesOfPart: number): Uint8Array[] {
+  const levels = [new Uint8Array(Buffer.concat(leaves))]
+  for (let level = levels[0]; level !== undefined && level.length > 32; level = levels.at(-1)) {
+    const parts: Uint8Array[] = []
+    for (let at = 0; at < level.length; at += 32 * nodesOfPart)
+      parts.push(merkleParents(level.subarray(at, at + 32 * nodesOfPart)))
+    levels.push(new Uint8Array(Buffer.concat(parts)))
+  }
+  return levels
+}
+
+test('a tree that is made level by level, in parts, has the root and at the places named the audit paths of one made at once', () => {
+  const leaves = Array.from({ length: 70 }, (_, index) => merkleLeafHash(Uint8Array.of(index)))
+  for (let treeSize = 1; treeSize <= leaves.length; treeSize++) {
+    const some = leaves.slice(0, treeSize)
+    const levels = levelsOf(some, 6)
+    expect(hex(levels.at(-1) ?? new Uint8Array())).toBe(hex(merkleRoot(some)))
+    const nodes = Buffer.concat(levels)
+    for (let index = 0; index < treeSize; index++) {
+      const path = merklePathPlaces(treeSize, index).map((place) => nodes.subarray(place * 32, place * 32 + 32))
+      expect(path.map(hex)).toEqual(merklePath(some, index).map(hex))
+    }
+  }
+})
+
+test('what is no leaf of a tree has no place in it, and what is no row of nodes no parents', () => {
+  for (const [treeSize, index] of [
+    [0, 0],
+    [5, 5],
+    [5, -1],
+    [5, 1.5],
+    [merkleLeavesMax + 1, 0],
+  ] as const)
+    expect(() => merklePathPlaces(treeSize, index)).toThrow(RangeError)
+  expect(() => merkleParents(new Uint8Array(33))).toThrow(RangeError)
+})

@@ -55,6 +55,41 @@ export function merklePath(leafHashes: readonly Uint8Array[], index: number): Ui
 }
 
 /**
+ * The level above these nodes: each pair hashed, and one that is left over as it is. From the leaves up to a single node it makes
+ * the same tree as `merkleRoot`, and a level may be made in parts of even length, one after the other, so that whoever has
+ * other work too need not hash a large tree at one go. Takes and gives 32 bytes a node, one after the other.
+ * Source: RFC 9162 section 2.1.2, which builds the trees of RFC 6962 from below.
+ */
+export function merkleParents(nodes: Uint8Array): Uint8Array {
+  if (nodes.length % hashBytes !== 0) throw new RangeError('a node is 32 bytes')
+  const parents = new Uint8Array(Math.ceil(nodes.length / hashBytes / 2) * hashBytes)
+  for (let at = 0; at < nodes.length; at += 2 * hashBytes) {
+    const left = nodes.subarray(at, at + hashBytes)
+    const right = nodes.subarray(at + hashBytes, at + 2 * hashBytes)
+    parents.set(right.length === 0 ? left : nodeHash(left, right), at / 2)
+  }
+  return parents
+}
+
+/**
+ * Where a leaf's audit path stands among all nodes of its tree, counted from 0, the lowest hash first: the leaves come first, then
+ * each level of `merkleParents` above them. Throws a `RangeError` where there is no leaf at `index`.
+ */
+export function merklePathPlaces(treeSize: number, index: number): number[] {
+  if (!isCount(treeSize) || !isCount(index) || index >= treeSize) throw new RangeError('no leaf at that index')
+  const places: number[] = []
+  let [levelStart, width, at] = [0, treeSize, index]
+  while (width > 1) {
+    const beside = at % 2 === 0 ? at + 1 : at - 1
+    if (beside < width) places.push(levelStart + beside)
+    levelStart += width
+    width = Math.ceil(width / 2)
+    at = Math.floor(at / 2)
+  }
+  return places
+}
+
+/**
  * Whether the leaf is in the tree that has this root. An index or size out of bounds, a path of the wrong length and a hash that
  * is not 32 bytes are a plain no. The answer is worth what the root is worth, and a neighbouring size can pass with the same
  * path: root and size must both come from what somebody signed.

@@ -100,14 +100,20 @@ export function merkleRootOf(manifest: SealManifest): string {
   return hexOf(merkleRoot(manifest.items.map(itemLeafHash)))
 }
 
-/** What is to be signed about a manifest. Sign `jwsSigningInput({ alg: 'EdDSA', kid }, statement)`. */
-export function statementOf(manifest: SealManifest): SealStatement {
+/**
+ * What is to be signed about a manifest. Sign `jwsSigningInput({ alg: 'EdDSA', kid }, statement)`. A hash that the caller has made
+ * already, of this manifest, is taken as it is.
+ */
+export function statementOf(
+  manifest: SealManifest,
+  known: Partial<Pick<SealStatement, 'manifestHash' | 'merkleRoot'>> = {},
+): SealStatement {
   return {
     version: 1,
     vaultId: manifest.vaultId,
     sealedAt: manifest.sealedAt,
-    manifestHash: manifestHash(manifest),
-    merkleRoot: merkleRootOf(manifest),
+    manifestHash: known.manifestHash ?? manifestHash(manifest),
+    merkleRoot: known.merkleRoot ?? merkleRootOf(manifest),
     treeSize: manifest.items.length,
   }
 }

@@ -860,7 +860,7 @@ export interface paths {
         readonly head?: never;
         /**
          * Make a paid route public, or private again.
-         * @description A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: address, method, price, protocols, and the names of its parameters. Private until you say otherwise.
+         * @description A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: your organisation’s id, address, method, price, protocols, and the names of its parameters. Private until you say otherwise.
          */
         readonly patch: operations["registry.routes.update"];
         readonly trace?: never;
@@ -10876,6 +10876,24 @@ export interface operations {
                 content: {
                     readonly "*/*": string;
                 };
+            };
+            /** @description The part that was asked for. */
+            readonly 206: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "*/*": string;
+                };
+            };
+            /** @description Not modified; no body. */
+            readonly 304: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description `unauthorized` */
             readonly 401: {

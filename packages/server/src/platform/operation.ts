@@ -82,7 +82,7 @@ export interface OperationSpec<P, Q, I, O> {
   readonly input?: I
   /** Schema of the body of the answer; of one item when `list` is set; left out for 204. */
   readonly output?: O
-  /** Schemas of answers with another status, which `run` gives as a `Reply`. */
+  /** Schemas of answers with another status, which `run` gives as a `Reply`; of a stream they are not read. */
   readonly otherOutputs?: Readonly<Record<number, z.ZodType>>
   /** Status of success; default 200, or 204 without an output. */
   readonly status?: number

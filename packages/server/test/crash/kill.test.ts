@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -7,10 +6,10 @@ import { request } from '../world.ts'
 import { countSettling, countTransactions, expectBooksToAgree } from './books.ts'
 import { type Keeper, keepService } from './keeper.ts'
 import { type Load, startLoad } from './load.ts'
+import { mulberry32, seed } from './seed.ts'
 import { endEveryService } from './service.ts'
 import { aDeployment, type Deployment, verifyBody } from './stage.ts'
 
-const seed = Number(process.env.CRASH_SEED ?? randomInt(2 ** 31))
 const kills = 20
 const buyers = 16
 
@@ -93,16 +92,5 @@ async function expectRepeatsToAgree(load: Load): Promise<void> {
       200,
       settled.txHash ?? expect.stringMatching(/^0x/),
     ])
-  }
-}
-
-/** A small generator of numbers in [0, 1), so that a printed seed brings the same moments again. */
-function mulberry32(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

@@ -51,6 +51,7 @@ test('others find a route from the moment that it is made public until it is hid
       accepts: [],
       lastUpdated: expect.stringMatching(/Z$/),
       metadata: {
+        publisher: org.id,
         method: 'GET',
         price: { amount: '0.01', currency: 'USD' },
         protocols: ['x402'],
@@ -99,6 +100,37 @@ test('pages go over declared resources first and public routes after them, with 
     }
     expect(pages).toEqual(whole.items.map(({ resource }) => resource))
   }
+})
+
+test('who publishes another’s host takes nothing from it: both are listed, each with its publisher, and neither changes or hides the other', async () => {
+  const [owner, stranger] = [await world.organisation(), await world.organisation()]
+  const host = 'shop.example.com'
+  const own = await aRoute(owner, '/report', { host, amount: '0.05' })
+  await setPublic(owner, own, true)
+  const shown = async () => {
+    const { items } = await discovered(owner)
+    const Meta = z.object({ publisher: z.string(), price: z.object({ amount: z.string() }) })
+    const ofHost = items.filter(({ resource }) => resource === `https://${host}/report`)
+    return new Map(ofHost.map((item) => [Meta.parse(item.metadata).publisher, Meta.parse(item.metadata).price.amount]))
+  }
+  const copied = await aRoute(stranger, '/report', { host, amount: '0.01' })
+  expect(copied).not.toBe(own)
+  await setPublic(stranger, copied, true)
+  expect(await shown()).toEqual(
+    new Map([
+      [owner.id, '0.05'],
+      [stranger.id, '0.01'],
+    ]),
+  )
+  expect((await setPublic(stranger, own, false)).status).toBe(404)
+  await aRoute(stranger, '/report', { host, amount: '9' })
+  await setPublic(stranger, copied, false)
+  expect(await shown()).toEqual(new Map([[owner.id, '0.05']]))
+  expect((await world.call(owner.testKey, 'GET', `/registry/routes/${own}`)).body).toMatchObject({
+    amount: '0.05',
+    snapshotCount: 1,
+  })
+  await setPublic(owner, own, false)
 })
 
 test('making a route public is in the audit log', async () => {

@@ -1,9 +1,9 @@
 import type { Environment } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { RouteParam } from './schema.ts'
-import { countPublicRoutes, listPublicRoutes, type RouteRow } from './store.ts'
+import { countPublicRoutes, listPublicRoutes, type PublicRow } from './store.ts'
 
-/** A public route as everybody may see it: names and kinds of parameters, and no example of any. */
+/** A public route as everybody may see it: who says so, names and kinds of parameters, and no example of any. */
 export interface PublicRoute {
   readonly url: string
   readonly lastSeenAt: Date
@@ -20,15 +20,15 @@ export async function publicRoutes(
   return { routes: rows.map(asPublic), total }
 }
 
-function asPublic(row: RouteRow): PublicRoute {
-  const { method, amount, protocols, bodyContentType } = row
+function asPublic(row: PublicRow): PublicRoute {
+  const { organisationId: publisher, method, amount, protocols, bodyContentType } = row
   const input = {
     headers: row.headers.map(withoutExample),
     queryParams: row.queryParams.map(withoutExample),
     bodyParams: row.bodyParams.map(withoutExample),
     bodyContentType,
   }
-  const details = { metadata: { method, price: { amount, currency: 'USD' }, protocols, input } }
+  const details = { metadata: { publisher, method, price: { amount, currency: 'USD' }, protocols, input } }
   return { url: `https://${row.host}${row.routePattern}`, lastSeenAt: row.lastSeenAt, details }
 }
 

@@ -44,7 +44,7 @@ export const registryOperations: readonly Operation[] = [
     path: '/registry/routes/{id}',
     summary: 'Make a paid route public, or private again.',
     description:
-      'A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: address, method, price, protocols, and the names of its parameters. Private until you say otherwise.',
+      'A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: your organisation’s id, address, method, price, protocols, and the names of its parameters. Private until you say otherwise.',
     params: schema.RouteParamsInPath,
     input: schema.RouteChange,
     output: schema.RegistryRoute,

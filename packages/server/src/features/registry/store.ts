@@ -130,16 +130,22 @@ function matching(filters: RouteFilters): Sql {
     and (${q}::text is null or strpos(lower(method || ' ' || host || route_pattern), lower(${q})) > 0)`
 }
 
-/** What every organisation has made public in an environment, the latest seen first. */
+const PublicRow = RouteRow.extend({ organisationId: id('org') })
+export type PublicRow = z.output<typeof PublicRow>
+
+/**
+ * What every organisation has made public in an environment, the latest seen first. Of two that name the same host and route both are
+ * there: nobody's word takes the place of another's.
+ */
 export function listPublicRoutes(
   db: Queryable,
   environment: Environment,
   page: { readonly limit: number; readonly offset: number },
-): Promise<RouteRow[]> {
+): Promise<PublicRow[]> {
   return db.many(
-    RouteRow,
+    PublicRow,
     sql`
-    select ${columns} from registry_routes where environment = ${environment} and is_public
+    select ${columns}, organisation_id from registry_routes where environment = ${environment} and is_public
     order by last_seen_at desc, id desc limit ${page.limit} offset ${page.offset}`,
   )
 }

@@ -7,7 +7,9 @@ import { shownDocument } from './documents.ts'
 import { fail } from './errors.ts'
 import { fileUrl } from './files/index.ts'
 import type { Vault, VaultFile, VaultQuery, VaultState } from './schema.ts'
-import { findProof, findVault, listVaults } from './store.ts'
+import { findProof } from './seal-store.ts'
+import { findVault, listVaults } from './store.ts'
+import { accessEndsAt } from './tokens/index.ts'
 import { shownVault, type VaultId } from './vault.ts'
 
 /** Bytes of documents' data that a vault's record carries in all; beyond it each document's own address has its data. */
@@ -20,15 +22,16 @@ const dataBytesMax = 262_144
 export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
   if (vault === undefined) throw fail('vault-not-found')
-  const [documents, files, proof] = await Promise.all([
+  const [documents, files, proof, accessEnd] = await Promise.all([
     listDocuments(ctx.db, ctx.tenant, vaultId, dataBytesMax),
     listFiles(ctx.db, ctx.tenant, vaultId),
     vault.sealedAt === null ? undefined : findProof(ctx.db, ctx.tenant, vaultId),
+    accessEndsAt(ctx),
   ])
   return {
     ...shownVault(ctx.tenant, vault),
     documents: documents.map(shownDocument),
-    files: files.map((file) => shownFile(ctx, vaultId, file)),
+    files: files.map((file) => shownFile(ctx, vaultId, { file, accessEnd })),
     eventCount: vault.eventCount,
     manifest: proof?.manifest ?? null,
   }
@@ -42,6 +45,12 @@ export async function pageOfVaults(ctx: Ctx, query: z.output<typeof VaultQuery>)
   return { items: items.map((row) => shownVault(ctx.tenant, row)), next }
 }
 
-function shownFile(ctx: Ctx, vaultId: VaultId, row: FileRow): VaultFile {
-  return { ...row, url: fileUrl(ctx, vaultId, row.id) }
+interface ShownTo {
+  readonly file: FileRow
+  /** When the reader's own access ends, and every link with it. */
+  readonly accessEnd: Date | null
+}
+
+function shownFile(ctx: Ctx, vaultId: VaultId, { file, accessEnd }: ShownTo): VaultFile {
+  return { ...file, url: fileUrl(ctx, { vaultId, fileId: file.id }, accessEnd) }
 }

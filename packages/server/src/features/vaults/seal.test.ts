@@ -1,6 +1,16 @@
 import { createHash } from 'node:crypto'
-import { eventsHeadOf, readManifest, type SealManifest, verifyItem, verifySeal } from '@purser/protocol'
+import {
+  eventsHeadOf,
+  itemProof,
+  readManifest,
+  type SealManifest,
+  type SealProof,
+  verifyItem,
+  verifySeal,
+} from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { formOf, upload } from '../../../test/files/uploads.ts'
 import {
   aVaultStage,
   ed25519,
@@ -11,6 +21,7 @@ import {
   type VaultStage,
 } from '../../../test/stories/vaults-stage.ts'
 import { type Answer, codeOf, type Org } from '../../../test/world.ts'
+import { sql } from '../../platform/db/db.ts'
 import { createVaultIn } from './index.ts'
 import { sealVault } from './seal.ts'
 
@@ -94,6 +105,58 @@ test('one item is proved without the others', async () => {
   expect([absent.status, codeOf(absent)]).toEqual([404, 'item-not-found'])
   expect((await stage.call(org, 'GET', `/vaults/${id}/proof?item=no`)).status).toBe(422)
 })
+
+test('every item of a vault of documents and files has its place and its path, also where no tree was kept of the seal', async () => {
+  const org = await stage.world.organisation()
+  const id = await stage.vault(org)
+  for (let made = 0; made < 7; made++) {
+    await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: `d${made}`, data: { made } })
+    const body = formOf({ filename: `f${made}.txt`, type: 'text/plain', content: `file ${made}` })
+    await upload(stage.world.base, { key: org.testKey, vaultId: id, body })
+  }
+  await stage.call(org, 'POST', `/vaults/${id}/seal`, {})
+  const { db } = stage.world.database
+  const trees = () => db.run(sql`select 1 from vault_seal_trees where vault_id = ${id}`)
+  expect(await trees()).toBe(1)
+  const { body: whole } = await stage.call(org, 'GET', `/vaults/${id}/proof`)
+  const read = readProof(whole)
+  const ids = read.manifest.items.map((item) => item.id)
+  expect(ids).toHaveLength(14)
+  for (const kept of ['kept', 'made again', 'kept again']) {
+    if (kept === 'made again') await db.run(sql`delete from vault_seal_trees where vault_id = ${id}`)
+    for (const itemId of ids) {
+      const { body } = await stage.call(org, 'GET', `/vaults/${id}/proof?item=${itemId}`)
+      expect(body).toEqual(itemProof(read, itemId))
+    }
+    expect(await trees()).toBe(1)
+  }
+})
+
+test('the proof of one of many items is made of its own row and of the nodes of its path, and reads no manifest', async () => {
+  const org = await stage.world.organisation()
+  const id = await stage.vault(org)
+  const one = String((await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a', data: {} })).body.id)
+  const { db } = stage.world.database
+  await db.run(sql`
+    insert into vault_documents (vault_id, id, organisation_id, environment, name, data, size, sha256, created_at)
+    select vault_id, 'doc_0' || lpad(n::text, 25, '0'), organisation_id, environment, name, data, size, sha256, created_at
+    from vault_documents, generate_series(1, 4999) as n where vault_id = ${id}`)
+  await db.run(sql`update vaults set document_count = 5000 where id = ${id}`)
+  expect((await stage.call(org, 'POST', `/vaults/${id}/seal`, {})).status).toBe(200)
+  const whole = readProof((await stage.call(org, 'GET', `/vaults/${id}/proof`)).body)
+  await db.run(sql`update vaults set manifest = '"nobody reads this"' where id = ${id}`)
+  const { body } = await stage.call(org, 'GET', `/vaults/${id}/proof?item=${one}`)
+  expect(body).toEqual(itemProof(whole, one))
+  expect(body).toMatchObject({ treeSize: 5_000, index: whole.manifest.items.findIndex((item) => item.id === one) })
+})
+
+/** A whole proof as it came over the wire. */
+function readProof(whole: unknown): SealProof {
+  const { manifest, statement } = z.object({ manifest: z.unknown(), statement: z.string() }).parse(whole)
+  const read = readManifest(manifest)
+  if ('fault' in read) throw new Error(read.fault.message)
+  return { manifest: read.value, statement }
+}
 
 test('there is no proof before the seal', async () => {
   const id = await stage.vault(org)

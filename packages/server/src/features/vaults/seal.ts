@@ -6,6 +6,7 @@ import {
   manifestHash,
   type SealedItem,
   type SealManifest,
+  type SealStatement,
   statementOf,
   utf8,
 } from '@purser/protocol'
@@ -15,6 +16,8 @@ import { keyIdOf } from '../../platform/http/key-set.ts'
 import { listDocuments, listFiles } from './document-store.ts'
 import { appendVaultEvent } from './events.ts'
 import type { SealRequest, Vault } from './schema.ts'
+import { insertSealTree } from './seal-store.ts'
+import { sealTreeOf } from './seal-tree.ts'
 import { markSealed, type VaultRow } from './store.ts'
 import { lockWritable, shownVault, type VaultId } from './vault.ts'
 
@@ -29,8 +32,11 @@ export function sealVault(ctx: Ctx, vaultId: VaultId, request: SealRequest): Pro
     const sealedAt = ctx.clock.now()
     const summary = request.summary ?? null
     const manifest = await manifestOf(tx, ctx, { ...vault, summary, sealedAt })
+    const tree = await sealTreeOf(manifest.items)
     const seal = { summary, sealedAt, manifest, manifestHash: manifestHash(manifest) }
-    await markSealed(tx, ctx.tenant, vaultId, { ...seal, statement: await sign(ctx, manifest) })
+    const statement = statementOf(manifest, { manifestHash: seal.manifestHash, merkleRoot: tree.root })
+    await markSealed(tx, ctx.tenant, vaultId, { ...seal, statement: await sign(ctx, statement) })
+    await insertSealTree(tx, ctx.tenant, vaultId, tree.nodes)
     const told = { summary: summary ?? '', sealedAt: sealedAt.toISOString(), manifestHash: seal.manifestHash }
     const last = await appendVaultEvent(tx, ctx, vault, { type: 'vault.sealed', payload: told })
     await ctx.publish(tx, 'vault.sealed', { vaultId, ...told })
@@ -67,7 +73,7 @@ async function receiptOf(tx: Tx, ctx: Ctx, { paymentId }: VaultRow): Promise<Jso
   return (await ctx.receiptForSeal?.(tx, ctx.tenant, paymentId)) ?? { paymentId }
 }
 
-async function sign({ serviceSeal, baseUrl }: Ctx, manifest: SealManifest): Promise<string> {
-  const input = jwsSigningInput({ alg: 'EdDSA', kid: keyIdOf(baseUrl, serviceSeal.kid) }, statementOf(manifest))
+async function sign({ serviceSeal, baseUrl }: Ctx, statement: SealStatement): Promise<string> {
+  const input = jwsSigningInput({ alg: 'EdDSA', kid: keyIdOf(baseUrl, serviceSeal.kid) }, statement)
   return composeJws(input, await serviceSeal.sign(utf8(input)))
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
-import { Manifest, type VaultStatus } from './schema.ts'
+import type { VaultStatus } from './schema.ts'
 import type { Lifetime } from './ttl.ts'
 import type { VaultId } from './vault.ts'
 
@@ -127,22 +127,6 @@ export async function markSealed(tx: Tx, tenant: Tenant, vaultId: VaultId, seal:
     update vaults set summary = ${seal.summary}, sealed_at = ${seal.sealedAt}, manifest = ${JSON.stringify(seal.manifest)},
       manifest_hash = ${seal.manifestHash}, statement = ${seal.statement}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}`)
-}
-
-const StoredProof = z.object({ manifest: Manifest, statement: z.string() })
-
-/** The manifest and its signed statement; undefined where the vault is gone or not sealed. */
-export function findProof(
-  db: Queryable,
-  tenant: Tenant,
-  vaultId: VaultId,
-): Promise<z.output<typeof StoredProof> | undefined> {
-  return db.maybeOne(
-    StoredProof,
-    sql`
-    select manifest, statement from vaults
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId} and sealed_at is not null`,
-  )
 }
 
 /**

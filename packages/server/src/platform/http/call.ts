@@ -235,7 +235,7 @@ function successAnswer(operation: Operation, request: RawRequest, result: unknow
     )
   }
   const schema = operation.otherOutputs?.[status] ?? operation.output
-  if (status === 204 || schema === undefined) return { status, headers, body: noBody }
+  if (status === 204 || status === 304 || schema === undefined) return { status, headers, body: noBody }
   return { ...json(status, headers, schema.parse(value)), isOpen: reply?.isOpen === true }
 }
 

@@ -171,7 +171,7 @@ function responsesOf(operation: Operation): Json {
   const status = operation.status ?? (operation.output === undefined && isJson ? 204 : 200)
   responses[status] = isJson ? success(operation, operation.output) : streamed(operation.streamsOutput ?? '*/*')
   for (const [other, schema] of Object.entries(operation.otherOutputs ?? {}))
-    responses[other] = success(operation, other === '204' ? undefined : schema)
+    responses[other] = otherAnswer(operation, Number(other), schema)
   const byStatus = new Map<number, string[]>()
   for (const [code, entry] of Object.entries(errorsOf(operation)))
     byStatus.set(entry.status, [...(byStatus.get(entry.status) ?? []), code])
@@ -188,6 +188,14 @@ function responsesOf(operation: Operation): Json {
     }
   }
   return responses
+}
+
+/** An answer besides the usual one; of a stream it is bytes too, unless its status has no body. */
+function otherAnswer(operation: Operation, status: number, schema: z.ZodType): Json {
+  if (status === 304) return { ...success(operation, undefined), description: 'Not modified; no body.' }
+  if (status === 204) return success(operation, undefined)
+  if (operation.streamsOutput === undefined) return success(operation, schema)
+  return { ...streamed(operation.streamsOutput), description: status === 206 ? 'The part that was asked for.' : 'OK' }
 }
 
 function success(operation: Operation, output: z.ZodType | undefined): Json {

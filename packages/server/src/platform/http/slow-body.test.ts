@@ -1,17 +1,16 @@
 import { once } from 'node:events'
+import { IncomingMessage } from 'node:http'
 import net from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import { operation } from '../operation.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
+import { limitBodySilence, limitBodyTime } from './slow-body.ts'
 
-const bodyMsMax = 1_000
-/** More often than the limit, and for longer than it. */
-const dripMs = 100
-const drips = 14
+/** Of the server here, whose senders stop in the middle: nothing is to come, so it may be as short as one likes. */
+const bodyMsMax = 50
 
 const guests = async () =>
   ({
@@ -47,11 +46,15 @@ const operations = [
   }),
 ]
 
+afterEach(() => {
+  vi.useRealTimers()
+})
+
 let database: TestDatabase
 let server: HttpServer
 let port = 0
 
-beforeEach(async () => {
+beforeAll(async () => {
   database = await freshDatabase()
   server = createHttpServer({
     deps: toyDeps(database.db),
@@ -65,13 +68,13 @@ beforeEach(async () => {
   })
   port = (await server.listen(0, '127.0.0.1')).port
 })
-afterEach(async () => {
+afterAll(async () => {
   await server.close()
   await database.drop()
 })
 
-/** Sends a head, then a body byte by byte; answers all that came back once the server has closed the connection. */
-async function dripping(path: string, type: string, { body, sent }: { body: string; sent: number }): Promise<string> {
+/** Sends a head and this much of a body, and no more; answers all that came back once the server has closed the connection. */
+async function beginning(path: string, type: string, { body, sent }: { body: string; sent: number }): Promise<string> {
   const socket = net.connect(port, '127.0.0.1')
   socket.on('error', () => undefined)
   let answer = ''
@@ -79,38 +82,70 @@ async function dripping(path: string, type: string, { body, sent }: { body: stri
     answer += text
   })
   const closed = once(socket, 'close')
-  socket.write(
-    `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n`,
-  )
-  for (const byte of body.slice(0, sent)) {
-    await pause(dripMs)
-    if (socket.destroyed || answer !== '') break
-    socket.write(byte)
-  }
+  const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n`
+  socket.write(head + body.slice(0, sent))
   await closed
   return answer
 }
 
-const name = JSON.stringify({ name: 'x'.repeat(drips) })
+const named = JSON.stringify({ name: 'x'.repeat(100) })
 
-test('a JSON body that drips for longer than the limit is answered 408 and its connection is cut', async () => {
-  const answer = await dripping('/toys', 'application/json', { body: name, sent: name.length })
+test('a JSON body that does not come to its end within the limit is answered 408 and its connection is cut', async () => {
+  const answer = await beginning('/toys', 'application/json', { body: named, sent: 20 })
   expect(answer).toMatch(/^HTTP\/1\.1 408 /)
   expect(answer).toContain('/problems/request-timeout')
 })
 
 test('a body for an address that is not there is cut as soon', async () => {
-  const answer = await dripping('/nowhere', 'application/json', { body: name, sent: name.length })
-  expect(answer).toMatch(/^HTTP\/1\.1 408 /)
-})
-
-test('a body that is read as it comes may drip for longer than the limit', async () => {
-  const body = 'x'.repeat(drips)
-  const answer = await dripping('/toys/1/files', 'text/plain', { body, sent: drips })
-  expect(answer).toMatch(/^HTTP\/1\.1 200 /)
-  expect(answer).toContain(JSON.stringify({ bytes: drips }))
+  expect(await beginning('/nowhere', 'application/json', { body: named, sent: 20 })).toMatch(/^HTTP\/1\.1 408 /)
 })
 
 test('a body that is read as it comes is cut where nothing of it comes for the limit', async () => {
-  expect(await dripping('/toys/1/files', 'text/plain', { body: 'x'.repeat(100), sent: 2 })).not.toMatch(/^HTTP\/1\.1 2/)
+  const answer = await beginning('/toys/1/files', 'text/plain', { body: named, sent: 20 })
+  expect(answer).not.toMatch(/^HTTP\/1\.1 2/)
+})
+
+/** A request whose head has come and whose body has not. */
+function aRequest(contentLength: string | undefined): IncomingMessage {
+  const request = new IncomingMessage(new net.Socket())
+  if (contentLength !== undefined) request.headers['content-length'] = contentLength
+  return request
+}
+
+/** The same where a byte of the body comes every tenth of a second. */
+function drip(request: IncomingMessage): NodeJS.Timeout {
+  return setInterval(() => request.push('x'), 100)
+}
+
+test('dripping buys a body no time: it is refused at the limit and not a millisecond earlier', () => {
+  vi.useFakeTimers()
+  const refuse = vi.fn()
+  const request = aRequest('1000')
+  limitBodyTime(request, 1_000, refuse)
+  drip(request)
+  vi.advanceTimersByTime(999)
+  expect(refuse).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(1)
+  expect(refuse).toHaveBeenCalledOnce()
+})
+
+test('a body that has come, a connection that has gone and a request without a body leave no timer behind', () => {
+  vi.useFakeTimers()
+  const [whole, gone, none] = [aRequest('1000'), aRequest('1000'), aRequest(undefined)]
+  for (const request of [whole, gone, none]) limitBodyTime(request, 1_000, () => expect.unreachable('refused'))
+  expect(vi.getTimerCount()).toBe(2)
+  whole.emit('end')
+  gone.emit('close')
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a body that is read as it comes may drip for as long as it likes, and its connection’s next request is not cut', () => {
+  vi.useFakeTimers()
+  const request = aRequest('1000')
+  limitBodySilence(request, 1_000)
+  expect(vi.getTimerCount(), 'nothing measures the whole of it').toBe(0)
+  expect(request.socket.timeout, 'Node measures the silence on the connection').toBe(1_000)
+  request.emit('end')
+  request.socket.emit('timeout')
+  expect([request.socket.timeout, request.destroyed]).toEqual([0, false])
 })

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { whyNotDeclared } from '../../../../test/declared.ts'
 import { aFileStage, bytesOf, content, type FileStage, sha256 } from '../../../../test/files/file-stage.ts'
 import { formOf, upload } from '../../../../test/files/uploads.ts'
 import { countersOf, streamOf } from '../../../../test/stories/vaults-stage.ts'
 import { codeOf } from '../../../../test/world.ts'
+import { vaultFileOperations } from './index.ts'
 
 let stage: FileStage
 
@@ -90,6 +92,22 @@ test('a part of a file is sent as asked, the whole where If-Range names another 
     type: 'http://purser.test/problems/range-not-satisfiable',
     size: 100_000,
   })
+})
+
+test('what a download may be answered is what the API’s description says', async () => {
+  const { org, vaultId, send } = await stage.aVault()
+  const { body } = await send()
+  const operation = vaultFileOperations.find(({ id }) => id === 'vaults.files.get')
+  if (operation === undefined) throw new Error('no such operation')
+  const asked = [{}, { range: 'bytes=0-9' }, { 'if-none-match': `"${sha256}"` }, { range: 'bytes=100000-' }]
+  const statuses = []
+  for (const headers of asked) {
+    const answer = await stage.download(org, vaultId, body.id, headers)
+    const text = await answer.text()
+    expect(whyNotDeclared(operation, { status: answer.status, headers: answer.headers, text })).toBeUndefined()
+    statuses.push(answer.status)
+  }
+  expect(statuses).toEqual([200, 206, 304, 416])
 })
 
 test('an empty file is a file', async () => {

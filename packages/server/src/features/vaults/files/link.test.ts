@@ -102,3 +102,23 @@ test('a link to a file that was deleted, or whose vault was, opens nothing', asy
   await stage.call(org, 'DELETE', `/vaults/${vault}`)
   expect([await statusOf(link), await statusOf(doomed)]).toEqual([404, 404])
 })
+
+test('a link that a vault token read ends with the token, and one that a key read does not', async () => {
+  await aLink()
+  const path = `/vaults/${vaultId}/tokens`
+  const token = String((await stage.call(org, 'POST', path, { expiresIn: 60 })).body.token)
+  const linkOf = async (key: string): Promise<URL> => {
+    const { files } = (await stage.world.call(key, 'GET', `/vaults/${vaultId}`)).body
+    const [file] = Array.isArray(files) ? files : []
+    return here(String(file.url))
+  }
+  const [ofToken, ofKey] = [await linkOf(token), await linkOf(org.testKey)]
+  stage.pass(59_000)
+  expect([await statusOf(ofToken), await statusOf(ofKey)]).toEqual([200, 200])
+  stage.pass(1_000)
+  expect([await statusOf(ofToken), await statusOf(ofKey)]).toEqual([401, 200])
+  const long = String((await stage.call(org, 'POST', path, {})).body.token)
+  const ofLong = await linkOf(long)
+  stage.pass(900_000)
+  expect(await statusOf(ofLong)).toBe(401)
+})

@@ -12,14 +12,16 @@ export const linkSeconds = 900
 
 /**
  * An address that opens one file of one vault for a quarter of an hour, whoever has it, with no header. It opens nothing once the
- * file or its vault is gone.
+ * file or its vault is gone. Where whoever asked has access until `accessEnd` alone, it ends then at the latest: a token that has lapsed
+ * leaves nothing behind that still opens.
  */
 export function fileUrl(
   ctx: Pick<Deps, 'baseUrl' | 'clock' | 'fileLinks'>,
-  vaultId: VaultId,
-  fileId: Id<'fil'>,
+  { vaultId, fileId }: { readonly vaultId: VaultId; readonly fileId: Id<'fil'> },
+  accessEnd: Date | null = null,
 ): string {
-  const expires = String(unixSeconds(ctx.clock.now()) + linkSeconds)
+  const longest = unixSeconds(ctx.clock.now()) + linkSeconds
+  const expires = String(accessEnd === null ? longest : Math.min(longest, unixSeconds(accessEnd)))
   const query = new URLSearchParams({ expires, signature: ctx.fileLinks.sign(signedText(vaultId, fileId, expires)) })
   return `${ctx.baseUrl}/vaults/${vaultId}/files/${fileId}?${query}`
 }

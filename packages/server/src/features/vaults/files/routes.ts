@@ -65,6 +65,7 @@ export const vaultFileOperations: readonly Operation[] = [
     params: FileParams,
     query: LinkQuery,
     streamsOutput: '*/*',
+    otherOutputs: { 206: z.unknown(), 304: z.undefined() },
     errors: {
       ...notFound,
       ...fileNotFound,

@@ -170,7 +170,7 @@ export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint
 
 function shownFile(ctx: Ctx, vaultId: VaultId, stored: StoredFile): VaultFile {
   const { id, name, mimeType, size, sha256, createdAt } = stored
-  return { id, name, mimeType, size, sha256, url: fileUrl(ctx, vaultId, id), createdAt }
+  return { id, name, mimeType, size, sha256, url: fileUrl(ctx, { vaultId, fileId: id }), createdAt }
 }
 
 /** The file that an Idempotency-Key is tied to, where the first answer was never stored. */

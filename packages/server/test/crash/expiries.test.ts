@@ -1,0 +1,187 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { freshDatabase, type TestDatabase } from '../database.ts'
+import { formOf, upload } from '../files/uploads.ts'
+import { request } from '../world.ts'
+import { type Fleet, keepFleet } from './fleet.ts'
+import { killAt, type Moment } from './moments.ts'
+import { mulberry32, seed } from './seed.ts'
+import { type Env, endEveryService, serveEnv } from './service.ts'
+import { foundOrganisation } from './stage.ts'
+import { countOf, expectBlobs, expectCounters, leftToSweep } from './vault-books.ts'
+
+const processes = 3
+const kills = 6
+
+let database: TestDatabase
+let env: Env
+let fleet: Fleet
+let key: string
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  env = serveEnv(database.url)
+  key = (await foundOrganisation(database.url)).testKey
+  fleet = keepFleet(processes, env)
+})
+afterAll(async () => {
+  await endEveryService()
+  await database?.drop()
+})
+
+async function post(path: string, body?: unknown): Promise<string> {
+  const answer = await request(await fleet.where(0), { key, method: 'POST', path, body })
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+  return String(answer.body.id)
+}
+
+/** Vaults with something of everything in them: every third sealed, every ninth kept for ever. */
+async function filledVaults(count: number): Promise<{ readonly ending: string[]; readonly kept: string[] }> {
+  const [ending, kept]: [string[], string[]] = [[], []]
+  for (let made = 0; made < count; made += 10)
+    await Promise.all(Array.from({ length: 10 }, (_, turn) => fill(made + turn)))
+  return { ending, kept }
+
+  async function fill(turn: number): Promise<void> {
+    const vaultId = await post('/vaults', { ttl: '9h' })
+    await post(`/vaults/${vaultId}/documents`, { name: 'a', data: { turn } })
+    const body = formOf({ filename: 'a.bin', content: Buffer.alloc(2_000) })
+    await upload(await fleet.where(turn), { key, vaultId, body })
+    await post(`/vaults/${vaultId}/emit`, { event: 'filled' })
+    if (turn % 3 === 0) await post(`/vaults/${vaultId}/seal`, {})
+    if (turn % 9 === 4) await post(`/vaults/${vaultId}/persist`)
+    const list = turn % 9 === 4 ? kept : ending
+    list.push(vaultId)
+  }
+}
+
+const Told = z.object({ vaultId: z.string(), types: z.array(z.string()) })
+
+/** What webhooks are told of the ends of vaults, in the order of happening. */
+async function endsTold(): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await database.db.many(
+    Told,
+    sql`
+    select payload ->> 'vaultId' as vault_id, array_agg(type order by created_at, ctid) as types from events
+    where type in ('vault.expiring', 'vault.expired') group by 1`,
+  )
+  return new Map(rows.map(({ vaultId, types }) => [vaultId, types]))
+}
+
+async function expectEnds({ ending, kept }: { readonly ending: readonly string[]; readonly kept: readonly string[] }) {
+  const told = await endsTold()
+  for (const id of ending) expect([id, told.get(id)]).toEqual([id, ['vault.expiring', 'vault.expired']])
+  for (const id of kept) expect([id, told.get(id)]).toEqual([id, undefined])
+  for (const table of [sql`vaults`, sql`vault_documents`, sql`vault_files`, sql`vault_events`, sql`vault_tokens`]) {
+    const column = table.text === 'vaults' ? sql`id` : sql`vault_id`
+    expect(
+      await countOf(database.db, sql`select count(*) as count from ${table} where ${column} = any(${ending}::text[])`),
+    ).toBe(0)
+  }
+  const whole = sql`select count(*) as count from vault_files join vault_documents using (vault_id) where vault_id = any(${kept}::text[])`
+  expect(await countOf(database.db, whole)).toBe(kept.length)
+  await expectCounters({ base: await fleet.where(0), key, env, db: database.db })
+}
+
+/** A process that starts sweeps at once; the others would within half a minute. */
+async function expectSwept(): Promise<void> {
+  await fleet.kill(0)
+  await expect.poll(() => leftToSweep({ db: database.db, env }), { timeout: 60_000, interval: 200 }).toBe(0)
+  await expectBlobs({ db: database.db, env })
+}
+
+function leftToEnd(): Promise<number> {
+  return countOf(database.db, sql`select count(*) as count from vaults where expires_at is not null`)
+}
+
+function expired(): Promise<number> {
+  return countOf(database.db, sql`select count(*) as count from events where type = 'vault.expired'`)
+}
+
+test('kill -9 of any of three processes while vaults end: each end is told once, and of each vault nothing is left', {
+  timeout: 240_000,
+}, async () => {
+  const random = mulberry32(seed)
+  const begun = performance.now()
+  await fleet.start()
+  const vaults = await filledVaults(120)
+  // Their ends come one after the other from now on, the warning two seconds before each.
+  await database.db.run(sql`
+    update vaults set expiring_due = at - interval '2 seconds', expires_at = at
+    from (select id, clock_timestamp() + interval '2 seconds' + row_number() over (order by id) * interval '90 milliseconds' as at
+      from vaults where expires_at is not null) as due
+    where vaults.id = due.id`)
+  for (let kill = 0; kill < kills; kill++) {
+    const enough = Math.min(vaults.ending.length, (await expired()) + 1)
+    await expect.poll(expired, { timeout: 30_000, interval: 5 }).toBeGreaterThanOrEqual(enough)
+    await delay(random() * 40)
+    if (random() < 0.3) await Promise.all([0, 1, 2].map((index) => fleet.kill(index)))
+    else await fleet.kill(Math.floor(random() * processes))
+  }
+  await expect.poll(leftToEnd, { timeout: 60_000, interval: 100 }).toBe(0)
+  await expectEnds(vaults)
+  await expectSwept()
+  console.log(
+    `seed ${seed}, ${kills} kills, ${Math.round(performance.now() - begun)} ms: ${vaults.ending.length} ended, ${vaults.kept.length} kept`,
+  )
+  await fleet.end('SIGKILL')
+})
+
+const written = 'with written as'
+const counter = sql`select 1 from usage_counters where kind = 'storageBytes' for update`
+const halfWay: readonly (readonly [string, Moment])[] = [
+  ['about to be told to webhooks', { held: sql`lock table events in share mode`, at: 'insert into events' }],
+  ['told to webhooks and not to its stream', { held: sql`lock table vault_events in share mode`, at: written }],
+  [
+    'told, and neither marked nor carried out',
+    { held: sql`lock table vaults in share mode`, at: '(update|delete from) vaults' },
+  ],
+  [
+    'told, its files not queued',
+    { held: sql`lock table blob_deletions in share mode`, at: 'insert into blob_deletions' },
+  ],
+  ['carried out, and nothing given back', { held: counter, at: 'insert into usage_counters' }],
+]
+
+test.each(halfWay)(
+  'a process killed when the end of vaults is %s leaves it to the next one, which tells it once',
+  {
+    timeout: 60_000,
+  },
+  async (_, moment) => {
+    const [keeper] = fleet.keepers
+    if (keeper === undefined) throw new Error('no process')
+    await keeper.start()
+    const vaults = await filledVaults(10)
+    await database.db.run(sql`
+      update vaults set expiring_due = now() - interval '1 hour', expires_at = now() + interval '1 second' where expires_at is not null`)
+    await killAt({ db: database.db, keeper }, moment)
+    await keeper.start()
+    await expect.poll(leftToEnd, { timeout: 30_000, interval: 100 }).toBe(0)
+    await expectEnds(vaults)
+    await keeper.end('SIGKILL')
+  },
+)
+
+test('what came due while every process was down for ten days is told once each when they are back, and nothing else is', {
+  timeout: 60_000,
+}, async () => {
+  await fleet.start()
+  const vaults = await filledVaults(60)
+  const before = await endsTold()
+  await fleet.end('SIGKILL')
+  // As if the clock had moved by ten days with nobody there.
+  await database.db.run(sql`
+    update vaults set expires_at = expires_at - interval '10 days', expiring_due = expiring_due - interval '10 days',
+      created_at = created_at - interval '10 days', event_at = event_at - interval '10 days'`)
+  await fleet.start()
+  await expect.poll(leftToEnd, { timeout: 30_000, interval: 100 }).toBe(0)
+  await expectEnds(vaults)
+  const after = await endsTold()
+  expect(after.size).toBe(before.size + vaults.ending.length)
+  for (const [id, types] of before) expect(after.get(id)).toEqual(types)
+  await expectSwept()
+  expect(await fleet.end('SIGTERM')).toEqual([0, 0, 0])
+})

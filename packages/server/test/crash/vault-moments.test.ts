@@ -1,0 +1,162 @@
+import { verifySeal } from '@purser/protocol'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { freshDatabase, type TestDatabase } from '../database.ts'
+import { formOf, hangingUpload, upload } from '../files/uploads.ts'
+import { ed25519 } from '../stories/vaults-stage.ts'
+import { type Answer, codeOf, request } from '../world.ts'
+import { type Keeper, keepService } from './keeper.ts'
+import { killAt, type Moment } from './moments.ts'
+import { type Env, endEveryService, serveEnv, spawnWaiting } from './service.ts'
+import { foundOrganisation } from './stage.ts'
+import { countOf, expectBlobs, expectCounters, keysOf, leftToSweep, makeUploadsOld } from './vault-books.ts'
+
+let database: TestDatabase
+let env: Env
+let keeper: Keeper
+let key: string
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  env = serveEnv(database.url)
+  keeper = keepService({ prepare: () => spawnWaiting(env) })
+  key = (await foundOrganisation(database.url)).testKey
+  await database.db.run(sql`update organisations set plan = 'pro'`)
+})
+beforeEach(async () => {
+  await keeper.start()
+})
+afterAll(async () => {
+  await endEveryService()
+  await database?.drop()
+})
+
+async function ask(method: string, where: string, body?: unknown, idempotencyKey?: string): Promise<Answer> {
+  const headers: Record<string, string> = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
+  return request(await keeper.where(), { key, method, path: where, body, headers })
+}
+
+async function aFilledVault(): Promise<string> {
+  const vaultId = String((await ask('POST', '/vaults', {})).body.id)
+  for (const name of ['one', 'two']) await ask('POST', `/vaults/${vaultId}/documents`, { name, data: { name } })
+  return vaultId
+}
+
+/** Kills the process that was asked, at a moment; its caller hears nothing. */
+async function expectLost(moment: Moment, send: () => Promise<unknown>): Promise<void> {
+  expect(await killAt({ db: database.db, keeper }, moment, send)).toBe('lost')
+}
+
+async function reader() {
+  return { base: await keeper.where(), key, env, db: database.db }
+}
+
+const written = 'with written as'
+const moments: readonly (readonly [string, Moment])[] = [
+  ['before the seal is written', { held: sql`lock table vaults in share mode`, at: 'update vaults set summary' }],
+  [
+    'with the seal written, before its tree is',
+    { held: sql`lock table vault_seal_trees in share mode`, at: 'insert into vault_seal_trees' },
+  ],
+  [
+    'with the seal written, before its stream is told',
+    { held: sql`lock table vault_events in share mode`, at: written },
+  ],
+  [
+    'with the seal written and its stream told, before webhooks are',
+    { held: sql`lock table events in share mode`, at: 'insert into events' },
+  ],
+]
+
+test.each(moments)(
+  'a process killed %s leaves the vault unsealed, and sealing again seals it once and whole',
+  { timeout: 90_000 },
+  async (_, moment) => {
+    const vaultId = await aFilledVault()
+    await expectLost(moment, () => ask('POST', `/vaults/${vaultId}/seal`, { summary: 'whole' }, `seal-${vaultId}`))
+    await keeper.start()
+    expect((await ask('GET', `/vaults/${vaultId}`)).body).toMatchObject({
+      status: 'active',
+      sealedAt: null,
+      manifest: null,
+      eventCount: 3,
+    })
+    expect(codeOf(await ask('GET', `/vaults/${vaultId}/proof`))).toBe('vault-not-sealed')
+    expect(await sealsTold(vaultId)).toEqual({ stream: 0, webhooks: 0 })
+
+    await ask('POST', `/vaults/${vaultId}/documents`, { name: 'three', data: {} })
+    const sealed = await ask('POST', `/vaults/${vaultId}/seal`, { summary: 'whole' }, `seal-${vaultId}`)
+    expect([sealed.status, sealed.headers.get('idempotency-replayed')]).toEqual([200, null])
+    const { body: proof } = await ask('GET', `/vaults/${vaultId}/proof`)
+    expect(await verifySeal(proof, ed25519, await keysOf(await keeper.where()))).toMatchObject({ ok: true })
+    expect(z.object({ items: z.array(z.unknown()) }).parse(proof.manifest).items).toHaveLength(3)
+    expect(await sealsTold(vaultId)).toEqual({ stream: 1, webhooks: 1 })
+    await keeper.end('SIGTERM')
+  },
+)
+
+async function sealsTold(vaultId: string): Promise<{ stream: number; webhooks: number }> {
+  return {
+    stream: await countOf(
+      database.db,
+      sql`select count(*) as count from vault_events where vault_id = ${vaultId} and type = 'vault.sealed'`,
+    ),
+    webhooks: await countOf(
+      database.db,
+      sql`select count(*) as count from events where type = 'vault.sealed' and payload ->> 'vaultId' = ${vaultId}`,
+    ),
+  }
+}
+
+const counter = sql`select 1 from usage_counters where kind = 'storageBytes' for update`
+const bindings: readonly (readonly [string, (vaultId: string) => Moment])[] = [
+  [
+    'stored and bound to nothing',
+    (id) => ({ held: sql`select 1 from vaults where id = ${id} for update`, at: 'select id, description' }),
+  ],
+  ['bound, before its event is written', () => ({ held: sql`lock table vault_events in share mode`, at: written })],
+  ['bound and told of, and not counted', () => ({ held: counter, at: 'insert into usage_counters' })],
+]
+
+test('a process killed while a file comes in leaves no file and no count, and what had come is swept', {
+  timeout: 90_000,
+}, async () => {
+  const vaultId = await aFilledVault()
+  const body = formOf({ filename: 'half.bin', content: Buffer.alloc(4_000_000) })
+  const socket = await hangingUpload(await keeper.where(), { key, vaultId, body }, 2_000_000)
+  await expect.poll(() => leftToSweep({ db: database.db, env })).toBe(2)
+  await keeper.end('SIGKILL')
+  socket.destroy()
+  await expectNoUpload(vaultId)
+})
+
+test.each(bindings)(
+  'a process killed when a file is %s leaves no file and no count, and its blob is swept',
+  { timeout: 90_000 },
+  async (_, moment) => {
+    const vaultId = await aFilledVault()
+    const content = Buffer.alloc(1_000)
+    await database.db.run(sql`update organisations set plan = 'enterprise'`)
+    await expectLost(moment(vaultId), async () =>
+      upload(await keeper.where(), { key, vaultId, body: formOf({ filename: 'a.bin', content }) }),
+    )
+    await database.db.run(sql`update organisations set plan = 'pro'`)
+    await expectNoUpload(vaultId)
+  },
+)
+
+/** Nothing counts from the moment of the death on; the sweep leaves nothing either; and the next upload is a file. */
+async function expectNoUpload(vaultId: string): Promise<void> {
+  // A process that starts sweeps at once, and finds what the dead one left two hours later.
+  await makeUploadsOld({ db: database.db, env })
+  await keeper.start()
+  expect((await ask('GET', `/vaults/${vaultId}`)).body).toMatchObject({ files: [], eventCount: 3 })
+  await expectCounters(await reader())
+  await expect.poll(() => leftToSweep({ db: database.db, env }), { timeout: 60_000, interval: 200 }).toBe(0)
+  await expectBlobs({ db: database.db, env })
+  const body = formOf({ filename: 'a.bin', content: 'x' })
+  expect((await upload(await keeper.where(), { key, vaultId, body })).status).toBe(201)
+  await expectCounters(await reader())
+  await keeper.end('SIGTERM')
+}
