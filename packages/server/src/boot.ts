@@ -40,6 +40,7 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
   try {
     const built = await buildDeps(config, options)
     stops.push(built.close)
+    built.deps.chains.watch()
     if (config.role !== 'api') stops.push(startWork(built.deps, built, options))
     const { port, metricsPort } = await startHttp(config, options, built, stops)
     built.deps.log.info({ port, metricsPort, role: config.role, settler: built.settlerAddress }, 'purser is up')

@@ -1,5 +1,6 @@
-import { networks } from '@purser/protocol'
+import { type Network, networks } from '@purser/protocol'
 import { createChains, createLanes, createSignatures, createTempoTransactions } from './chain/index.ts'
+import type { ChainHealth, Chains } from './chain/port.ts'
 import type { Config } from './config.ts'
 import { openCustody } from './custody/index.ts'
 import { createKeyDirectory } from './features/organisations/index.ts'
@@ -26,7 +27,7 @@ import { migrate } from './platform/db/migrate.ts'
 import { createGuardedFetch } from './platform/guarded-fetch.ts'
 import { createLimiter } from './platform/http/limits.ts'
 import { createLog, type Log } from './platform/log.ts'
-import { createMetrics } from './platform/metrics.ts'
+import { createMetrics, type Metrics } from './platform/metrics.ts'
 import { createOutbound } from './platform/outbound.ts'
 import { type Random, systemRandom } from './platform/random.ts'
 import { createTurns } from './platform/turns.ts'
@@ -68,6 +69,8 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       networks,
       rpcUrls: config.rpcUrls,
       rpcTimeoutMs: config.rpcTimeoutMs,
+      log,
+      onNode: (network, node) => showNode(metrics, network, node),
     })
     const partners = openPartners({ outbound, log, clock, chains, random }, config.partners ?? {})
     const screening =
@@ -106,7 +109,10 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const deps: Deps = {
       ...floor,
       ...partners,
-      readinessDetails: async () => ({ screening: shownList(await screening.list()) }),
+      readinessDetails: async () => ({
+        screening: shownList(await screening.list()),
+        chains: shownChains(chains),
+      }),
       recounts: [paymentRecount, ...walletRecounts, webhookRecount, ...vaultRecounts],
       ...createWalletPorts(floor, signatures),
       paymentLogExists,
@@ -157,6 +163,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
         deliveriesWaiting = wake
       },
       async close() {
+        await chains.stop()
         await vaultStreams.stop()
         await listeners.stop()
         await keys.stop()
@@ -171,6 +178,18 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     await db.close().catch(() => undefined)
     throw error
   }
+}
+
+/** 1 for a node that is used, 0 for one that rests or is refused; nothing until it was asked. */
+function showNode(metrics: Metrics, network: Network, { place, state }: { place: number; state: string }): void {
+  if (state === 'unchecked') return
+  metrics
+    .gauge('purser_rpc_node_up', 'Whether a node, by its place in the configuration, is used.', ['network', 'node'])
+    .set({ network: network.name, node: String(place) }, state === 'up' ? 1 : 0)
+}
+
+function shownChains(chains: Chains): Readonly<Record<string, ChainHealth | undefined>> {
+  return Object.fromEntries(chains.configured.map((network) => [network.name, chains.health(network)]))
 }
 
 function shownList({ isStale, listDate, asOf, version }: ListState) {

@@ -1,7 +1,7 @@
 import { type DevChain, fundNative } from '@purser/devnet'
 import { type Address, type Network, networkByName } from '@purser/protocol'
 import { z } from 'zod'
-import { createChains } from '../src/chain/chain.ts'
+import { createChains } from '../src/chain/chains.ts'
 import { type LaneParts, passLane, resumeLane } from '../src/chain/lane.ts'
 import { createLanes } from '../src/chain/lanes.ts'
 import type { ChainTransactionId, LaneHandler, Lanes, LaneTransaction, Signer } from '../src/chain/port.ts'

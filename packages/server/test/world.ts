@@ -306,4 +306,4 @@ export function countByStatus(answers: readonly { readonly status: number }[]): 
   return counts
 }
 
-export { startChain }
+export { type DevChain, startChain }

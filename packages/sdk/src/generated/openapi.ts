@@ -6317,6 +6317,8 @@ export interface operations {
                         } | null;
                         /** @description Whether this deployment has a node for it. */
                         readonly configured: boolean;
+                        /** @description Whether a node of it answers the process that was asked: unknown until it tried, null without a node. */
+                        readonly status: ("unknown" | "up" | "down") | null;
                     }[];
                 };
             };

@@ -38,7 +38,7 @@ export function createBlockReads(rpc: Rpc, each: readonly Rpc[]): BlockReads {
       const answers = await rpc.batch(numbers.map((number) => blockCall(number)))
       return answers.map((answer, index) => readBlock(resultOf(answer), numbers[index]))
     },
-    transfers: (range, isWanted) => scan(rpc, range, { isWanted, bitsOf }),
+    transfers: (range, isWanted) => rpc.onOneNode((one) => scan(one, range, { isWanted, bitsOf })),
     async transferReceipt(hash) {
       return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
     },

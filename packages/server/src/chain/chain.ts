@@ -17,52 +17,17 @@ import {
   utf8,
 } from '@purser/protocol'
 import type { Clock } from '../platform/clock.ts'
-import type { Outbound } from '../platform/outbound.ts'
-import { createBlockReads } from './block-reads.ts'
 import { fail } from './errors.ts'
 import { readHoldings } from './holdings.ts'
 import { createInspect } from './inspect.ts'
 import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
-import type { AuthorizationUse, Chain, Chains, Head, LookUp, SendAnswer, TokenDomain, Watch } from './port.ts'
+import type { AuthorizationUse, Chain, Head, LookUp, SendAnswer, TokenDomain, Watch } from './port.ts'
 import { readHex, readLog, readQuantity, readReceipt } from './read.ts'
-import { createRpc, isRecord, type Rpc, type RpcAnswer } from './rpc.ts'
+import { isRecord, type Rpc, type RpcAnswer } from './rpc.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
 
-export interface ChainsOptions {
-  readonly outbound: Outbound
-  readonly clock: Clock
-  readonly networks: readonly Network[]
-  readonly rpcUrls: Readonly<Record<string, readonly string[]>>
-  readonly rpcTimeoutMs: number
-}
-
-/** The networks that have a node, each behind the port. */
-export function createChains(options: ChainsOptions): Chains {
-  const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
-  const byName = new Map<string, Chain>(
-    configured.map((network) => {
-      const urls = options.rpcUrls[network.name] ?? []
-      const rpcOf = (nodes: readonly string[]): Rpc =>
-        createRpc(options.outbound, { urls: nodes, chainId: network.chainId, timeoutMs: options.rpcTimeoutMs })
-      const rpc = rpcOf(urls)
-      const blocks = createBlockReads(
-        rpc,
-        urls.map((url) => rpcOf([url])),
-      )
-      return [network.name, { ...createChain(network, rpc, options.clock), blocks }]
-    }),
-  )
-  return {
-    configured,
-    on(network) {
-      const chain = byName.get(network.name)
-      if (chain === undefined) throw fail('chain-not-configured')
-      return chain
-    },
-  }
-}
-
-function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chain, 'blocks'> {
+/** One network behind the port, but for the blocks that deposits are read from. */
+export function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chain, 'blocks'> {
   const read = async (to: Address, data: Hex): Promise<Hex> =>
     readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
   const readEach = async (calls: readonly { readonly to: Address; readonly data: Hex }[]): Promise<Hex[]> => {
@@ -103,7 +68,7 @@ function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chain, 'blo
     accountsWithCode: (accounts) => withCode(rpc, accounts),
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
     findAuthorizationUsed: (token, authorizer, nonce, { since }) =>
-      findUse(network, rpc, clock, { token, authorizer, nonce, since }),
+      rpc.onOneNode((one) => findUse(network, one, clock, { token, authorizer, nonce, since })),
     inspectPermit2: (probe) => inspectPermit2(rpc, probe),
     permit2NonceUsed: (transfer) => isSpent(rpc, transfer, 'latest'),
     findPermit2Use: (transfer, options) => findPermit2Use({ network, rpc, clock }, transfer, options),
@@ -132,12 +97,12 @@ async function withCode(rpc: Rpc, accounts: readonly Address[]): Promise<Readonl
   return new Set(accounts.filter((_, index) => codes[index] !== '0x').map((account) => account.toLowerCase()))
 }
 
-function domainReads(token: Address) {
+export function domainReads(token: Address) {
   const reads = [tokenReads.name, tokenReads.version, tokenReads.domainSeparator]
   return reads.map((data) => ({ method: 'eth_call', params: [{ to: token, data }, 'latest'] }))
 }
 
-function readDomain(answers: readonly RpcAnswer[]): TokenDomain | undefined {
+export function readDomain(answers: readonly RpcAnswer[]): TokenDomain | undefined {
   const [name, version, separator] = answers.map((answer) =>
     answer.ok ? readHex(answer.result, 'call result') : undefined,
   )
@@ -210,7 +175,7 @@ function readHead(block: unknown): Head {
   }
 }
 
-function decoded<T>(decode: (data: Hex) => T, data: Hex): T {
+export function decoded<T>(decode: (data: Hex) => T, data: Hex): T {
   try {
     return decode(data)
   } catch (error) {

@@ -1,4 +1,4 @@
-export { createChains } from './chain.ts'
+export { createChains } from './chains.ts'
 export { createLanes } from './lanes.ts'
 export { createSignatures, type Signatures } from './recover.ts'
 export { createTempoTransactions, withFeePayer, withSender } from './tempo.ts'

@@ -56,6 +56,7 @@ function rpcOf(node: Node): Rpc {
       if (!got.ok) throw new Error(got.message)
       return got.result
     },
+    onOneNode: (work) => work(rpc),
   }
   return rpc
 }

@@ -104,7 +104,15 @@ const transactionsPerRequest = 100
  * the payer to the receiver are read back to before the payment was there, and the transaction that carried each says whether
  * it settled this very permit. A nonce that is gone without one was given up, or spent for something else.
  */
-export async function findPermit2Use(
+export function findPermit2Use(
+  search: Permit2Search,
+  transfer: Permit2Transfer,
+  options: { readonly amount: bigint; readonly since: Date },
+): Promise<Permit2Use> {
+  return search.rpc.onOneNode((rpc) => searchOneNode({ ...search, rpc }, transfer, options))
+}
+
+async function searchOneNode(
   { network, rpc, clock }: Permit2Search,
   transfer: Permit2Transfer,
   { amount, since }: { readonly amount: bigint; readonly since: Date },

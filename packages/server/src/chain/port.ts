@@ -4,6 +4,7 @@ import type {
   Network,
   Permit2Settlement,
   Permit2Transfer,
+  TokenInfo,
   TransferAuthorization,
   TransferSignature,
 } from '@purser/protocol'
@@ -16,6 +17,30 @@ export interface Chains {
   /** Throws the problem `chain-not-configured` where the deployment has no node. */
   on(network: Network): Chain
   readonly configured: readonly Network[]
+  /** How the network's nodes are, as this process has met them; undefined where it has none. */
+  health(network: Network): ChainHealth | undefined
+  /** Whether the token signs under the domain that the registry says. A wrong one must not be offered for payment by signature. */
+  tokenDomainState(network: Network, token: TokenInfo): TokenDomainState
+  /** Asks every node which chain it is of, and every token what it signs under; again whenever that is due, until `stop`. */
+  watch(): void
+  /** Lets the asking under way finish. */
+  stop(): Promise<void>
+}
+
+/** `unchecked` while no node has answered. */
+export type TokenDomainState = 'unchecked' | 'right' | 'wrong'
+
+/** How many nodes a network has, and how many of them are how. */
+export interface ChainHealth {
+  /** `unknown` until a node was asked. */
+  readonly status: 'unknown' | 'up' | 'down'
+  readonly nodes: number
+  readonly up: number
+  readonly resting: number
+  /** Of another chain than they stand for. */
+  readonly refused: number
+  /** Symbols of tokens that are not what the registry says. */
+  readonly wrongTokens: readonly string[]
 }
 
 declare module '../platform/ctx.ts' {

@@ -1,7 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../platform/clock.ts'
 import { isProblem } from '../platform/errors.ts'
 import { createOutbound, type Outbound, OutboundError } from '../platform/outbound.ts'
+import { createNodes } from './nodes.ts'
 import { createRpc, type Rpc } from './rpc.ts'
 
 const chainId = 84_532
@@ -127,15 +129,19 @@ test('neither what a node says nor where it is reaches the caller', async () => 
 })
 
 test('a node that never answers is given up after the time that is set', async () => {
-  const rpc = createRpc(outbound, { urls: [await aNode(() => 'never')], chainId, timeoutMs: 200 })
+  const rpc = createRpc(outbound, { nodes: nodesAt([await aNode(() => 'never')]), chainId, timeoutMs: 200 })
   const before = performance.now()
   const error: unknown = await rpc.call('eth_blockNumber', []).catch((thrown: unknown) => thrown)
   expect(isProblem(error, 'chain-unavailable')).toBe(true)
   expect(performance.now() - before).toBeLessThan(2_000)
 })
 
+function nodesAt(urls: readonly string[]) {
+  return createNodes({ network: 'base-sepolia', urls, clock: systemClock })
+}
+
 function anRpc(urls: readonly string[]): Rpc {
-  return createRpc(outbound, { urls, chainId, timeoutMs: 4_000 })
+  return createRpc(outbound, { nodes: nodesAt(urls), chainId, timeoutMs: 4_000 })
 }
 
 /** A node that tells its chain truly and otherwise answers as it is told. */

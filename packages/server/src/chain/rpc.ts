@@ -1,6 +1,8 @@
 import { type Hex, isHex } from '@purser/protocol'
+import { isProblem } from '../platform/errors.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import { fail } from './errors.ts'
+import type { Node, Nodes } from './nodes.ts'
 
 /** What a node answered to one call: a result, or an error of the call itself (a revert, a refused transaction). */
 export type RpcAnswer =
@@ -18,27 +20,42 @@ export interface Rpc {
   call(method: string, params: readonly unknown[]): Promise<RpcAnswer>
   /** The result; an error of the call is `chain-unavailable` too. */
   result(method: string, params: readonly unknown[]): Promise<unknown>
+  /**
+   * Reads that must be of one node, since two may be at different heads: all calls of the work go to the same one. When that fails, or what
+   * it says cannot be, the work begins anew with the next.
+   */
+  onOneNode<T>(work: (rpc: Rpc) => Promise<T>): Promise<T>
+}
+
+/** What is done about nodes one by one. */
+export interface NodeRpc {
+  /** Each node alone, without another to turn to. */
+  readonly each: readonly Rpc[]
+  /** Asks the nodes that are due which chain they are of. Never throws. */
+  probe(): Promise<void>
 }
 
 const bytesMax = 8_388_608
 
 export interface RpcOptions {
-  /** Tried in order, beginning with the one that answered last. */
-  readonly urls: readonly string[]
+  readonly nodes: Nodes
   readonly chainId: number
   readonly timeoutMs: number
 }
 
+/** The node answered, and could not serve the call: another may, and this one is not ill. */
+class NotServed extends Error {}
+
+type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>
+
 /**
- * JSON-RPC 2.0 over HTTP to the nodes of one network, tried in order. A node may be late, dead or lying: an answer that
+ * JSON-RPC 2.0 over HTTP to the nodes of one network. A node may be late, dead or lying: an answer that
  * is not exactly what was asked for (ids, count, shape, size) is no answer, and the next node is asked. A node of another
  * chain is never used: play money would pay for real things.
  */
-export function createRpc(outbound: Outbound, { urls, chainId, timeoutMs }: RpcOptions): Rpc {
+export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs }: RpcOptions): Rpc & NodeRpc {
   let nextId = 1
-  let preferred = 0
-  const ofOurChain = new Set<string>()
-  const ask = async (url: string, calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
+  const ask: Ask = async ({ url }, calls) => {
     const first = nextId
     nextId += calls.length
     const requests = calls.map((call, index) => ({ jsonrpc: '2.0', id: first + index, ...call }))
@@ -46,30 +63,67 @@ export function createRpc(outbound: Outbound, { urls, chainId, timeoutMs }: RpcO
     const answer = await outbound.postJson(url, body, { timeoutMs, bytesMax })
     return readAnswers(Array.isArray(answer) ? answer : [answer], first, calls.length)
   }
-  const refuseOtherChain = async (url: string): Promise<void> => {
-    if (ofOurChain.has(url)) return
-    const [answer] = await ask(url, [{ method: 'eth_chainId', params: [] }])
-    if (answer?.ok !== true || answer.result !== `0x${chainId.toString(16)}`)
-      throw new Error(`the node is not of chain ${chainId}`)
-    ofOurChain.add(url)
+  const refuseOtherChain = async (node: Node): Promise<void> => {
+    const [answer] = await ask(node, [{ method: 'eth_chainId', params: [] }])
+    if (answer?.ok !== true || typeof answer.result !== 'string') throw new Error('the node does not name its chain')
+    if (answer.result !== `0x${chainId.toString(16)}`) {
+      nodes.markRefused(node)
+      throw new NotServed(`the node is not of chain ${chainId}`)
+    }
   }
-  const batch = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
-    if (calls.length === 0) return []
-    let last: unknown
-    for (let tried = 0; tried < urls.length; tried++) {
-      const index = (preferred + tried) % urls.length
-      const url = urls[index] ?? ''
+  const askChecked: Ask = async (node, calls) => {
+    try {
+      if (node.state !== 'up') await refuseOtherChain(node)
+      const answers = await ask(node, calls)
+      nodes.markUp(node)
+      return answers
+    } catch (error) {
+      if (!(error instanceof NotServed)) nodes.markFailed(node, error)
+      throw error
+    }
+  }
+  const alone = (node: Node): Rpc => {
+    const rpc: Rpc = {
+      ...methodsOf((calls) => askChecked(node, calls).catch(unavailable)),
+      onOneNode: (work) => work(rpc),
+    }
+    return rpc
+  }
+  const onEach = async <T>(work: (node: Node) => Promise<T>): Promise<T> => {
+    let last: unknown = new Error('every node is of another chain')
+    for (const node of nodes.inOrder()) {
       try {
-        await refuseOtherChain(url)
-        const answers = await ask(url, calls)
-        preferred = index
-        return answers
+        return await work(node)
       } catch (error) {
+        // What work on one node throws of its own is no fault of the node.
+        if (isProblem(error) && error.code !== 'chain-unavailable') throw error
         last = error
       }
     }
-    throw fail('chain-unavailable', {}, last)
+    throw isProblem(last) ? last : fail('chain-unavailable', {}, last)
   }
+  return {
+    ...methodsOf(async (calls) => (calls.length === 0 ? [] : onEach((node) => askChecked(node, calls)))),
+    onOneNode: (work) => onEach((node) => work(alone(node))),
+    each: nodes.all.map(alone),
+    async probe() {
+      await Promise.all(
+        nodes.toProbe().map(async (node) => {
+          await refuseOtherChain(node).then(
+            () => nodes.markUp(node),
+            (error: unknown) => error instanceof NotServed || nodes.markFailed(node, error),
+          )
+        }),
+      )
+    },
+  }
+}
+
+function unavailable(error: unknown): never {
+  throw fail('chain-unavailable', {}, error)
+}
+
+function methodsOf(batch: Rpc['batch']): Omit<Rpc, 'onOneNode'> {
   const call = async (method: string, params: readonly unknown[]): Promise<RpcAnswer> => {
     const [answer] = await batch([{ method, params }])
     if (answer === undefined) throw fail('chain-unavailable', {}, new Error('no answer'))
@@ -88,6 +142,8 @@ export function createRpc(outbound: Outbound, { urls, chainId, timeoutMs }: RpcO
 
 /** JSON-RPC error codes that speak of the node and not of the call: limits, resources, a missing method. */
 const nodeFaults = new Set([-32_700, -32_600, -32_601, -32_005, -32_002, -32_001, 429])
+/** Those of them that say that the node has too much to do. */
+const tooBusy = new Set([-32_005, 429])
 
 function readAnswers(entries: readonly unknown[], first: number, count: number): readonly RpcAnswer[] {
   if (entries.length !== count) throw new Error('the node answered another number of calls')
@@ -111,8 +167,8 @@ function readAnswer(entry: Readonly<Record<string, unknown>>): RpcAnswer {
     return { ok: true, result: entry.result }
   }
   const { code, message, data } = entry.error
-  if (typeof code !== 'number' || nodeFaults.has(code))
-    throw new Error(`the node could not serve the call: ${String(code)}`)
+  if (typeof code !== 'number' || tooBusy.has(code)) throw new Error(`the node is too busy: ${String(code)}`)
+  if (nodeFaults.has(code)) throw new NotServed(`the node could not serve the call: ${code}`)
   const revert =
     typeof data === 'string' ? data : isRecord(data) && typeof data.data === 'string' ? data.data : undefined
   return {

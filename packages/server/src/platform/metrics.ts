@@ -5,7 +5,7 @@ export interface Metrics {
   readonly requests: Counter<'operation' | 'status'>
   readonly requestSeconds: Histogram<'operation'>
   readonly jobs: Counter<'job' | 'outcome'>
-  readonly gauge: (name: string, help: string) => Gauge
+  readonly gauge: (name: string, help: string, labelNames?: readonly string[]) => Gauge
 }
 
 /** Prometheus metrics of one process, in a registry of their own so that tests can start several servers. */
@@ -34,9 +34,9 @@ export function createMetrics(): Metrics {
       labelNames: ['job', 'outcome'],
       registers,
     }),
-    gauge: (name, help) => {
+    gauge: (name, help, labelNames = []) => {
       const known = registry.getSingleMetric(name)
-      return known instanceof Gauge ? known : new Gauge({ name, help, registers })
+      return known instanceof Gauge ? known : new Gauge({ name, help, labelNames: [...labelNames], registers })
     },
   }
 }

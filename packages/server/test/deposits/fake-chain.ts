@@ -90,7 +90,7 @@ export function aFakeChain(network: Network, startSeconds: number, history: read
 
 /** The door that block reads use, with one function behind it. */
 export function rpcOf(answerTo: (call: RpcCall) => RpcAnswer): Rpc {
-  return {
+  const rpc: Rpc = {
     batch: async (calls) => calls.map(answerTo),
     call: async (method, params) => answerTo({ method, params }),
     async result(method, params) {
@@ -98,7 +98,9 @@ export function rpcOf(answerTo: (call: RpcCall) => RpcAnswer): Rpc {
       if (!given.ok) throw new Error(given.message)
       return given.result
     },
+    onOneNode: (work) => work(rpc),
   }
+  return rpc
 }
 
 function answer(all: readonly FakeBlock[], network: Network, { method, params }: RpcCall, lies: Lies): RpcAnswer {

@@ -34,6 +34,7 @@ test('a test key meets all nine chain names, each on its test network', async ()
     isTestnet: true,
     nativeCoin: { symbol: 'ETH', decimals: 18 },
     configured: true,
+    status: expect.stringMatching(/^(unknown|down)$/),
   })
   expect(list.filter((chain) => chain.configured).map((chain) => chain.name)).toEqual(['base', 'base-sepolia'])
   expect(list.find((chain) => chain.name === 'tempo')?.nativeCoin).toBeNull()
@@ -42,7 +43,7 @@ test('a test key meets all nine chain names, each on its test network', async ()
 test('a live key meets the six mainnets alone', async () => {
   const { list } = await world.call(org.liveKey, 'GET', path)
   expect(list.map((chain) => chain.chainId)).toEqual([8453, 1, 10, 42161, 137, 4217])
-  expect(list.some((chain) => chain.isTestnet || chain.configured)).toBe(false)
+  expect(list.some((chain) => chain.isTestnet || chain.configured || chain.status !== null)).toBe(false)
 })
 
 test('tokens are those of the network that the name means for the key', async () => {

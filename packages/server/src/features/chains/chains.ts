@@ -9,7 +9,7 @@ import { fail } from './errors.ts'
 import type { ChainRecord, Token } from './schema.ts'
 
 /** What these verbs need: whose key asks, and which networks have a node. */
-type ChainCtx = Pick<Ctx, 'tenant'> & { readonly chains: Pick<Chains, 'configured'> }
+type ChainCtx = Pick<Ctx, 'tenant'> & { readonly chains: Pick<Chains, 'health' | 'tokenDomainState'> }
 type Query = z.output<typeof PageQuery>
 
 /** The network that a chain name means for this caller; a live key's test chain is refused. */
@@ -21,23 +21,27 @@ export function networkFor(chain: Chain, environment: Environment): Network {
 
 /** The chains that the calling key can use, in the document's order. */
 export function listChains(ctx: ChainCtx, query: Query): Page<ChainRecord> {
-  const configured = new Set(ctx.chains.configured.map((network) => network.name))
   const records = chains.flatMap((name): ChainRecord[] => {
     const network = resolveNetwork(name, ctx.tenant.environment)
     if (network === undefined) return []
     const { chainId, caip2, isTestnet, nativeCoin } = network
-    return [{ name, chainId, network: caip2, isTestnet, nativeCoin, configured: configured.has(network.name) }]
+    const status = ctx.chains.health(network)?.status ?? null
+    return [{ name, chainId, network: caip2, isTestnet, nativeCoin, configured: status !== null, status }]
   })
   return pageOfFixed(records, query)
 }
 
-/** The tokens that the service knows on the network which the chain name means for this caller. */
-export function listTokens(ctx: Pick<Ctx, 'tenant'>, chain: Chain, query: Query): Page<Token> {
-  const { tokens } = networkFor(chain, ctx.tenant.environment)
-  return pageOfFixed(
-    tokens.map((token) => ({ ...token })),
-    query,
-  )
+/**
+ * The tokens that the service knows on the network which the chain name means for this caller. One that the chain says is another
+ * than the registry knows is shown as it can be used: held and sent, not paid with by a signature.
+ */
+export function listTokens(ctx: ChainCtx, chain: Chain, query: Query): Page<Token> {
+  const network = networkFor(chain, ctx.tenant.environment)
+  const shown = network.tokens.map((token): Token => {
+    const isWrong = ctx.chains.tokenDomainState(network, token) === 'wrong'
+    return isWrong ? { ...token, eip3009: false, eip712: null } : { ...token }
+  })
+  return pageOfFixed(shown, query)
 }
 
 /** A page of a list that never changes; its cursor is a position. */

@@ -18,6 +18,10 @@ export const ChainRecord = z.strictObject({
     .nullable()
     .meta({ description: 'The coin that pays gas; null where gas is paid in stablecoins.' }),
   configured: z.boolean().meta({ description: 'Whether this deployment has a node for it.' }),
+  status: z.enum(['unknown', 'up', 'down']).nullable().meta({
+    description:
+      'Whether a node of it answers the process that was asked: unknown until it tried, null without a node.',
+  }),
 })
 export type ChainRecord = z.input<typeof ChainRecord>
 

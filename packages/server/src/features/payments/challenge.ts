@@ -76,7 +76,7 @@ function x402Offers(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet
   const { network, address: payTo } = wallet
   const resource = request.resource ?? `https://${request.hostname}/`
   const shown = { description: request.description ?? '', mimeType: request.mimeType ?? 'application/json' }
-  return tokensByAuthorization(wallet).map((token) => {
+  return tokensByAuthorization(ctx, wallet).map((token) => {
     const rawAmount = rawPrice(request.price, token)
     refuseBelowMinimum(ctx, rawAmount, token)
     return { network, token, rawAmount, payTo, resource, ...shown, maxTimeoutSeconds: challengeSeconds }

@@ -3,16 +3,20 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail, failBody } from './errors.ts'
 
-/** The tokens of the wallet that a signed authorisation can move on its network, in the owner's order; maybe none. */
-export function tokensByAuthorization(wallet: ReceivingWallet): readonly TokenInfo[] {
+/**
+ * The tokens of the wallet that a signed authorisation can move on its network, in the owner's order; maybe none. One that the chain says
+ * is another than the registry knows is not among them; one that no node could be asked about yet is, since no payment is taken
+ * before it was asked (`refuseStrangeToken`).
+ */
+export function tokensByAuthorization(ctx: Pick<Ctx, 'chains'>, wallet: ReceivingWallet): readonly TokenInfo[] {
   if (!wallet.network.settlesEip3009) return []
   const tokens = wallet.supportedTokens.flatMap((symbol) => tokenBySymbol(wallet.network, symbol) ?? [])
-  return tokens.filter((token) => token.eip3009)
+  return tokens.filter((token) => token.eip3009 && ctx.chains.tokenDomainState(wallet.network, token) !== 'wrong')
 }
 
 /** The same where one must be there. */
-export function payableTokens(wallet: ReceivingWallet): readonly TokenInfo[] {
-  const payable = tokensByAuthorization(wallet)
+export function payableTokens(ctx: Pick<Ctx, 'chains'>, wallet: ReceivingWallet): readonly TokenInfo[] {
+  const payable = tokensByAuthorization(ctx, wallet)
   if (payable.length === 0) throw fail('chain-not-supported')
   return payable
 }

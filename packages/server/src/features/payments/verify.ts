@@ -28,7 +28,7 @@ export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z
   if (request.protocol === 'mpp') return verifyMpp(ctx, request, wallet)
   refuseOtherNetwork(request, wallet)
 
-  const tokens = payableTokens(wallet)
+  const tokens = payableTokens(ctx, wallet)
   const signed = judgeCredential(ctx, request.credential, tokens, (token) => {
     const rawAmount = rawPrice(request.price, token)
     refuseBelowMinimum(ctx, rawAmount, token)

@@ -22,15 +22,15 @@ export interface MppTerms {
 export function mppTermsOf(ctx: Ctx, wallet: ReceivingWallet, price: string): readonly MppTerms[] {
   if (isFree(price)) return [proofTerms(ctx, wallet, price)]
   const { chain, network } = wallet
-  return chargeableTokens(wallet).map((token) => {
+  return chargeableTokens(ctx, wallet).map((token) => {
     const rawAmount = rawAmountOf(price, token)
     refuseBelowMinimum(ctx, rawAmount, token)
     return { method: network.settlesEip3009 ? 'evm' : 'tempo', chain, network, token, rawAmount }
   })
 }
 
-function chargeableTokens(wallet: ReceivingWallet): readonly TokenInfo[] {
-  if (wallet.network.settlesEip3009) return tokensByAuthorization(wallet)
+function chargeableTokens(ctx: Ctx, wallet: ReceivingWallet): readonly TokenInfo[] {
+  if (wallet.network.settlesEip3009) return tokensByAuthorization(ctx, wallet)
   return wallet.supportedTokens.flatMap((symbol) => tokenBySymbol(wallet.network, symbol) ?? [])
 }
 

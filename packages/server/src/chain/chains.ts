@@ -1,0 +1,108 @@
+import { decodeUint256, type Network, type TokenInfo, tokenReads } from '@purser/protocol'
+import type { Clock } from '../platform/clock.ts'
+import type { Log } from '../platform/log.ts'
+import type { Outbound } from '../platform/outbound.ts'
+import { pause } from '../platform/work/runner.ts'
+import { createBlockReads } from './block-reads.ts'
+import { createChain, decoded, domainReads, readDomain } from './chain.ts'
+import { fail } from './errors.ts'
+import { createNodes, type Node, type NodeState, type Nodes } from './nodes.ts'
+import type { Chain, ChainHealth, Chains } from './port.ts'
+import { readHex } from './read.ts'
+import { createRpc, type Rpc } from './rpc.ts'
+import { createTokenDomains, type TokenDomains } from './token-domains.ts'
+
+export interface ChainsOptions {
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly networks: readonly Network[]
+  readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  readonly rpcTimeoutMs: number
+  readonly log?: Log
+  /** Told of every node at once, and whenever its health changes. */
+  readonly onNode?: (network: Network, node: Node) => void
+}
+
+/** The networks that have a node, each behind the port. */
+export function createChains(options: ChainsOptions): Chains {
+  const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
+  const byName = new Map(configured.map((network) => [network.name, connect(options, network)]))
+  const watch = createWatch([...byName.values()])
+  return {
+    configured,
+    on(network) {
+      const connected = byName.get(network.name)
+      if (connected === undefined) throw fail('chain-not-configured')
+      return connected.chain
+    },
+    health: (network) => byName.get(network.name)?.health(),
+    tokenDomainState: (network, token) => byName.get(network.name)?.domains.state(token) ?? 'unchecked',
+    watch: watch.start,
+    stop: watch.stop,
+  }
+}
+
+function connect(options: ChainsOptions, network: Network) {
+  const { clock, log, outbound, onNode, rpcTimeoutMs: timeoutMs } = options
+  const urls = options.rpcUrls[network.name] ?? []
+  const nodes = createNodes({ network: network.name, urls, clock, log, onState: (node) => onNode?.(network, node) })
+  const rpc = createRpc(outbound, { nodes, chainId: network.chainId, timeoutMs })
+  const domains = createTokenDomains(network, (token) => readToken(rpc, token), { clock, log })
+  return {
+    chain: { ...createChain(network, rpc, clock), blocks: createBlockReads(rpc, rpc.each) } satisfies Chain,
+    domains,
+    health: () => healthOf(network, nodes, domains),
+    async check() {
+      await rpc.probe()
+      await domains.check()
+    },
+  }
+}
+
+function healthOf(network: Network, { all }: Nodes, domains: TokenDomains): ChainHealth {
+  const count = (state: NodeState): number => all.filter((node) => node.state === state).length
+  const up = count('up')
+  return {
+    status: up > 0 ? 'up' : count('unchecked') > 0 ? 'unknown' : 'down',
+    nodes: all.length,
+    up,
+    resting: count('resting'),
+    refused: count('refused'),
+    wrongTokens: network.tokens.filter((token) => domains.state(token) === 'wrong').map(({ symbol }) => symbol),
+  }
+}
+
+const watchEveryMs = 2_000
+
+/** Looks after the nodes of every network, one round at a time for each, so that a slow one keeps none waiting. */
+function createWatch(connected: readonly { check(): Promise<void> }[]) {
+  const stopping = new AbortController()
+  let loops: readonly Promise<void>[] = []
+  return {
+    start() {
+      loops = connected.map(async ({ check }) => {
+        while (!stopping.signal.aborted) {
+          await check()
+          await pause(watchEveryMs, stopping.signal)
+        }
+      })
+    },
+    async stop() {
+      stopping.abort()
+      await Promise.all(loops)
+    },
+  }
+}
+
+async function readToken(rpc: Rpc, token: TokenInfo) {
+  const reads = [
+    ...domainReads(token.address),
+    { method: 'eth_call', params: [{ to: token.address, data: tokenReads.decimals }, 'latest'] },
+  ]
+  const answers = await rpc.batch(reads)
+  const domain = readDomain(answers.slice(0, 3))
+  if (domain === undefined) return undefined
+  const decimals =
+    answers[3]?.ok === true ? decoded(decodeUint256, readHex(answers[3].result, 'call result')) : undefined
+  return decimals === undefined ? undefined : { ...domain, decimals: Number(decimals) }
+}

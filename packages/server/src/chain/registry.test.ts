@@ -1,0 +1,302 @@
+import { createServer, type Server } from 'node:http'
+import { type Network, networkByName, networks, tokenBySymbol } from '@purser/protocol'
+import { encodeAbiParameters, hashDomain } from 'viem'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { ShiftedClock } from '../../test/webhooks/clock.ts'
+import { isProblem } from '../platform/errors.ts'
+import type { Log } from '../platform/log.ts'
+import { createOutbound, type Outbound } from '../platform/outbound.ts'
+import { createChains } from './chains.ts'
+import { createNodes, type Nodes } from './nodes.ts'
+import type { Chains } from './port.ts'
+import { createRpc } from './rpc.ts'
+
+const found = networkByName('base-sepolia')
+if (found === undefined) throw new Error('no such network')
+const network: Network = found
+const usdc = tokenBySymbol(network, 'USDC')
+if (usdc === undefined) throw new Error('no USDC')
+
+let outbound: Outbound
+let clock: ShiftedClock
+let servers: Server[] = []
+let running: Chains[] = []
+let errors: unknown[] = []
+
+beforeAll(() => {
+  outbound = createOutbound()
+})
+beforeEach(() => {
+  clock = new ShiftedClock()
+  errors = []
+})
+afterEach(async () => {
+  for (const chains of running) await chains.stop()
+  for (const server of servers) {
+    server.closeAllConnections()
+    server.close()
+  }
+  servers = []
+  running = []
+})
+afterAll(() => outbound.close())
+
+interface FakeNode {
+  readonly url: string
+  chainId: number
+  isDown: boolean
+  height: number
+  /** What the token says, unless it is not there. */
+  token: { name: string; version: string; decimals: number } | undefined
+  /** Answered with this error code in place of a result, by method. */
+  readonly faults: Map<string, number>
+  readonly asked: string[]
+}
+
+async function aNode(): Promise<FakeNode> {
+  const asked: string[] = []
+  const node: FakeNode = {
+    url: '',
+    chainId: network.chainId,
+    isDown: false,
+    height: 100,
+    token: { name: 'USDC', version: '2', decimals: 6 },
+    faults: new Map(),
+    asked,
+  }
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const parsed: Call | Call[] = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    const calls = Array.isArray(parsed) ? parsed : [parsed]
+    asked.push(...calls.map(({ method }) => method))
+    if (node.isDown) return response.writeHead(503).end()
+    const answers = calls.map((call) => answerOf(node, call))
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(Array.isArray(parsed) ? answers : answers[0]))
+  })
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return Object.assign(node, { url: `http://127.0.0.1:${address.port}` })
+}
+
+interface Call {
+  readonly id: number
+  readonly method: string
+  readonly params: readonly { readonly data?: string }[]
+}
+
+function answerOf(node: FakeNode, { id, method, params }: Call) {
+  const fault = node.faults.get(method)
+  if (fault !== undefined) return { jsonrpc: '2.0', id, error: { code: fault, message: 'no' } }
+  return { jsonrpc: '2.0', id, result: resultOf(node, method, params[0]?.data ?? '') }
+}
+
+function resultOf({ chainId, height, token }: FakeNode, method: string, data: string): unknown {
+  if (method === 'eth_chainId') return `0x${chainId.toString(16)}`
+  if (method === 'eth_blockNumber') return `0x${height.toString(16)}`
+  if (method === 'eth_getLogs') return []
+  if (method !== 'eth_call' || token === undefined) return '0x'
+  if (data.startsWith('0x06fdde03')) return encodeAbiParameters([{ type: 'string' }], [token.name])
+  if (data.startsWith('0x54fd4d50')) return encodeAbiParameters([{ type: 'string' }], [token.version])
+  if (data.startsWith('0x313ce567')) return encodeAbiParameters([{ type: 'uint256' }], [BigInt(token.decimals)])
+  if (data.startsWith('0x3644e515')) return separatorOf(token)
+  return `0x${'0'.repeat(64)}`
+}
+
+/** As viem hashes it, so that ours is compared with another's. */
+function separatorOf({ name, version }: { name: string; version: string }): string {
+  return hashDomain({
+    domain: { name, version, chainId: BigInt(network.chainId), verifyingContract: usdc?.address ?? '0x' },
+    types: {
+      EIP712Domain: [
+        { name: 'name', type: 'string' },
+        { name: 'version', type: 'string' },
+        { name: 'chainId', type: 'uint256' },
+        { name: 'verifyingContract', type: 'address' },
+      ],
+    },
+  })
+}
+
+const log = { error: (...said: unknown[]) => void errors.push(said), warn: () => {}, info: () => {} } as unknown as Log
+
+function chainsOf(...nodes: readonly FakeNode[]): Chains {
+  const rpcUrls = { 'base-sepolia': nodes.map(({ url }) => url) }
+  const chains = createChains({ outbound, clock, networks, rpcUrls, rpcTimeoutMs: 1_000, log })
+  running.push(chains)
+  return chains
+}
+
+function rpcOf(...nodes: readonly FakeNode[]) {
+  const health = createNodes({ network: network.name, urls: nodes.map(({ url }) => url), clock })
+  return { health, rpc: createRpc(outbound, { nodes: health, chainId: network.chainId, timeoutMs: 1_000 }) }
+}
+
+function statesOf({ all }: Nodes) {
+  return all.map(({ state }) => state)
+}
+
+async function problemOf(work: Promise<unknown>): Promise<string> {
+  const error: unknown = await work.catch((thrown: unknown) => thrown)
+  if (!isProblem(error)) throw new Error(`no problem: ${String(error)}`)
+  return error.code
+}
+
+test('at the start every node is asked which chain it is of; one of another is refused aloud and used for nothing', async () => {
+  const [right, stranger] = [await aNode(), await aNode()]
+  stranger.chainId = 1
+  const chains = chainsOf(stranger, right)
+  chains.watch()
+  await expect.poll(() => chains.health(network)).toMatchObject({ status: 'up', up: 1, refused: 1, resting: 0 })
+  await chains.on(network).code('0x0000000000000000000000000000000000000001')
+  expect(new Set(stranger.asked)).toEqual(new Set(['eth_chainId']))
+  expect(JSON.stringify(errors)).toContain('of another chain')
+  expect(JSON.stringify(errors)).not.toContain('127.0.0.1')
+})
+
+test('with nodes of another chain alone there is no answer, and none of them is asked for one', async () => {
+  const stranger = await aNode()
+  stranger.chainId = 1
+  const { rpc } = rpcOf(stranger)
+  expect(await problemOf(rpc.result('eth_blockNumber', []))).toBe('chain-unavailable')
+  expect(stranger.asked).toEqual(['eth_chainId'])
+})
+
+test('which chain a node is of is asked again after it was away', async () => {
+  const [changed, other] = [await aNode(), await aNode()]
+  const { rpc, health } = rpcOf(changed, other)
+  await rpc.result('eth_blockNumber', [])
+  changed.isDown = true
+  await rpc.result('eth_blockNumber', [])
+  expect(statesOf(health)).toEqual(['resting', 'up'])
+  changed.isDown = false
+  changed.chainId = 1
+  clock.forward(6_000)
+  await rpc.probe()
+  expect(statesOf(health)).toEqual(['refused', 'up'])
+  changed.chainId = network.chainId
+  clock.forward(61_000)
+  await rpc.probe()
+  expect(statesOf(health)).toEqual(['up', 'up'])
+})
+
+test('a node that is well is asked now and then whether it is still of its chain', async () => {
+  const node = await aNode()
+  const { rpc, health } = rpcOf(node)
+  await rpc.probe()
+  node.chainId = 1
+  clock.forward(301_000)
+  await rpc.probe()
+  expect(statesOf(health)).toEqual(['refused'])
+  expect(await problemOf(rpc.result('eth_blockNumber', []))).toBe('chain-unavailable')
+})
+
+test('a failing node is rested, probed in the background, and is the first again when it is well', async () => {
+  const [first, second] = [await aNode(), await aNode()]
+  const { rpc, health } = rpcOf(first, second)
+  await rpc.result('eth_blockNumber', [])
+  first.isDown = true
+  for (let n = 0; n < 5; n++) await rpc.result('eth_blockNumber', [])
+  const askedWhileDown = first.asked.length
+  expect(second.asked.filter((method) => method === 'eth_blockNumber')).toHaveLength(5)
+  for (let n = 0; n < 5; n++) await rpc.result('eth_blockNumber', [])
+  expect(first.asked).toHaveLength(askedWhileDown)
+  await rpc.probe()
+  expect(first.asked).toHaveLength(askedWhileDown)
+  clock.forward(5_001)
+  await rpc.probe()
+  expect([first.asked.length, statesOf(health)]).toEqual([askedWhileDown + 1, ['resting', 'up']])
+  clock.forward(5_001)
+  await rpc.probe()
+  expect(first.asked).toHaveLength(askedWhileDown + 1)
+  first.isDown = false
+  clock.forward(5_001)
+  await rpc.probe()
+  expect(statesOf(health)).toEqual(['up', 'up'])
+  const before = second.asked.length
+  await rpc.result('eth_blockNumber', [])
+  expect(second.asked).toHaveLength(before)
+})
+
+test('both nodes down is 503 chain-unavailable, and the first that is back answers at once, rested or not', async () => {
+  const [first, second] = [await aNode(), await aNode()]
+  first.isDown = true
+  second.isDown = true
+  const chains = chainsOf(first, second)
+  const ask = () => chains.on(network).code('0x0000000000000000000000000000000000000001')
+  for (let n = 0; n < 4; n++) expect(await problemOf(ask())).toBe('chain-unavailable')
+  expect(chains.health(network)).toMatchObject({ status: 'down', resting: 2 })
+  second.isDown = false
+  expect(await ask()).toBe('0x')
+  expect(chains.health(network)).toMatchObject({ status: 'up', up: 1 })
+})
+
+test('a node that lacks a method is not ill, and one that has too much to do is rested', async () => {
+  const [first, second] = [await aNode(), await aNode()]
+  const { rpc, health } = rpcOf(first, second)
+  first.faults.set('eth_maxPriorityFeePerGas', -32_601)
+  second.faults.set('eth_maxPriorityFeePerGas', -32_601)
+  expect(await problemOf(rpc.result('eth_maxPriorityFeePerGas', []))).toBe('chain-unavailable')
+  await rpc.result('eth_blockNumber', [])
+  expect(statesOf(health)).not.toContain('resting')
+  first.faults.set('eth_blockNumber', -32_005)
+  await rpc.result('eth_blockNumber', [])
+  expect(statesOf(health)).toEqual(['resting', 'up'])
+})
+
+test('what must be read of one node is, though the other stands at another height; when it fails midway, all of it is read anew', async () => {
+  const [ahead, behind] = [await aNode(), await aNode()]
+  behind.height = 50
+  const { rpc } = rpcOf(ahead, behind)
+  const read = () =>
+    rpc.onOneNode(async (one) => {
+      const before = await one.result('eth_blockNumber', [])
+      await one.result('eth_getLogs', [])
+      return [before, await one.result('eth_blockNumber', [])]
+    })
+  expect(await read()).toEqual(['0x64', '0x64'])
+  ahead.faults.set('eth_getLogs', -32_005)
+  expect(await read()).toEqual(['0x32', '0x32'])
+  expect(behind.asked).toEqual(['eth_chainId', 'eth_blockNumber', 'eth_getLogs', 'eth_blockNumber'])
+})
+
+test('a token that signs as the registry says is right, and is unchecked before a node answered', async () => {
+  const node = await aNode()
+  node.isDown = true
+  const chains = chainsOf(node)
+  chains.watch()
+  await expect.poll(() => chains.health(network)?.status).toBe('down')
+  expect(chains.tokenDomainState(network, usdc)).toBe('unchecked')
+  node.isDown = false
+  clock.forward(61_000)
+  await expect.poll(() => chains.tokenDomainState(network, usdc), { timeout: 10_000 }).toBe('right')
+  expect(errors).toEqual([])
+})
+
+test.each([
+  ['another name', { name: 'USD Coin', version: '2', decimals: 6 }],
+  ['another version', { name: 'USDC', version: '1', decimals: 6 }],
+  ['other decimals', { name: 'USDC', version: '2', decimals: 18 }],
+  ['no code', undefined],
+])('a token with %s is refused aloud', async (_what, token) => {
+  const node = await aNode()
+  node.token = token
+  const chains = chainsOf(node)
+  chains.watch()
+  await expect.poll(() => chains.tokenDomainState(network, usdc)).toBe('wrong')
+  expect(chains.health(network)?.wrongTokens).toEqual(['USDC'])
+  expect(JSON.stringify(errors)).toContain('not what the registry says')
+})
+
+test('what a token signs under is asked again every hour', async () => {
+  const node = await aNode()
+  const chains = chainsOf(node)
+  chains.watch()
+  await expect.poll(() => chains.tokenDomainState(network, usdc)).toBe('right')
+  node.token = { name: 'USDC', version: '3', decimals: 6 }
+  clock.forward(3_601_000)
+  await expect.poll(() => chains.tokenDomainState(network, usdc), { timeout: 10_000 }).toBe('wrong')
+})
