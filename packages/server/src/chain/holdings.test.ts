@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { systemClock } from '../platform/clock.ts'
 import { isProblem } from '../platform/errors.ts'
 import { createOutbound, type Outbound } from '../platform/outbound.ts'
-import { createChains } from './chain.ts'
+import { createChains } from './chains.ts'
 import type { Chain } from './port.ts'
 
 let outbound: Outbound

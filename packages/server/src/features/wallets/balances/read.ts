@@ -22,7 +22,7 @@ export function createHoldingReader({
   chains,
   clock,
 }: {
-  readonly chains: Chains
+  readonly chains: Pick<Chains, 'on'>
   readonly clock: Clock
 }): ReadHolding {
   const readers = new Map<string, (account: Address) => Promise<Holding>>()
@@ -33,7 +33,7 @@ export function createHoldingReader({
   }
 }
 
-function readerOf(network: Network, { chains, clock }: { readonly chains: Chains; readonly clock: Clock }) {
+function readerOf(network: Network, { chains, clock }: { readonly chains: Pick<Chains, 'on'>; readonly clock: Clock }) {
   const tokens = network.tokens.map((token) => token.address)
   const read = gather<HoldingQuestion, Holding>({ itemsMax: 100, roundsMax: 4 }, (questions) =>
     chains.on(network).holdings(questions),
