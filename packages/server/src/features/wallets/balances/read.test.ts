@@ -15,7 +15,7 @@ function aStage() {
     if (stage.failing) throw new Error('the node is down')
     return questions.map(() => ({ native: BigInt(stage.reads), tokens: [] }))
   }
-  const chains: Chains = { configured: [network], on: () => ({ holdings }) as unknown as Chain }
+  const chains: Pick<Chains, 'on'> = { on: () => ({ holdings }) as unknown as Chain }
   const read = createHoldingReader({ chains, clock: { now: () => new Date(stage.nowMs) } })
   const nativeOf = async (whose: Address) => (await read(network, whose)).native
   return { stage, nativeOf }
