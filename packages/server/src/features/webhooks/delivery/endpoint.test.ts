@@ -29,7 +29,7 @@ function anEndpoint(due: number, failingSince: Date | null = null): HeldEndpoint
       payload: '{}',
     }),
   )
-  endpoint.read({ ...row, failingSince }, rows, due, 0)
+  endpoint.read({ ...row, failingSince }, rows, 0)
   return endpoint
 }
 
@@ -77,5 +77,5 @@ test('to an endpoint that said it is gone nothing more is sent, though more was 
   start(endpoint)
   endpoint.answered('gone')
   expect(start(endpoint)).toBe(0)
-  expect(endpoint.wants(10_000, 50)).toBe(0)
+  expect(endpoint.wants(10_000, 50)).toBe(false)
 })

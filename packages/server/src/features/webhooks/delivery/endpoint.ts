@@ -1,5 +1,5 @@
 import type { WebhookId } from '../store.ts'
-import type { DueRow, EndpointRow } from './queue-store.ts'
+import type { DueRow, EndpointRow, Wanted } from './queue-store.ts'
 
 /**
  * How many are under way to one endpoint at once: these at first; one more for each that it takes, up to the most; and to one that
@@ -37,32 +37,34 @@ export class HeldEndpoint {
     this.heldSince = now
   }
 
-  /** A look begins: how many rows to ask for, those in hand included; 0 when nothing need be read now. */
-  beginRead(now: number, pollMs: number): number {
-    const most = this.wants(now, pollMs)
-    if (most > 0) this.#keptMeanwhile.clear()
-    return most
+  /** A look begins: what to read; undefined when nothing need be read now. */
+  beginRead(now: number, pollMs: number): Wanted | undefined {
+    if (!this.wants(now, pollMs)) return undefined
+    this.#keptMeanwhile.clear()
+    return { webhookId: this.webhookId, inHand: [...this.#inHand], fresh: this.#aheadWanted }
   }
 
-  /** The same without beginning. */
-  wants(now: number, pollMs: number): number {
-    if (this.#isLeaving) return 0
+  /** Whether a look would read something. */
+  wants(now: number, pollMs: number): boolean {
+    if (this.#isLeaving) return false
     this.#forgetStale(now)
     const isLow = this.#ahead.length * 4 < this.#aheadWanted
-    const isDue = this.#mayHaveMore || now - this.#readAt >= pollMs
-    return isLow && isDue ? this.#inHand.size + this.#aheadWanted : 0
+    return isLow && (this.#mayHaveMore || now - this.#readAt >= pollMs)
   }
 
-  /** Takes what was read: `most` rows were asked for. Without a row there is nothing to deliver to any more. */
-  read(row: EndpointRow | undefined, due: readonly DueRow[], most: number, now: number): void {
-    this.forgetAhead()
+  /** Takes what was read. Without a row there is nothing to deliver to any more. */
+  read(row: EndpointRow | undefined, due: readonly DueRow[], now: number): void {
     this.#row = row
+    if (row === undefined) this.forgetAhead()
+    this.#mayHaveMore = row !== undefined && due.length >= this.#aheadWanted
     this.#aheadWanted = now - this.#readAt < staleMs ? Math.min(2 * this.#aheadWanted, aheadMax) : aheadFirst
     this.#readAt = now
-    this.#mayHaveMore = row !== undefined && due.length === most
-    const fresh = row === undefined ? [] : due.filter(({ id }) => !this.#inHand.has(id) && !this.#keptMeanwhile.has(id))
-    this.#ahead = fresh
-    for (const { id } of fresh) this.#inHand.add(id)
+    if (row === undefined || this.#isLeaving) return
+    for (const delivery of due) {
+      if (this.#inHand.has(delivery.id) || this.#keptMeanwhile.has(delivery.id)) continue
+      this.#ahead.push(delivery)
+      this.#inHand.add(delivery.id)
+    }
   }
 
   /** News was written: the next look reads it. */

@@ -21,7 +21,7 @@ export function takeEvents(tx: Tx, most: number): Promise<z.output<typeof Subscr
     with taken as (
       select id, organisation_id, environment, type from events
       where fan_out_due order by id limit ${most} for no key update skip locked),
-    marked as (update events set fan_out_due = false from taken where events.id = taken.id)
+    marked as (update events set fan_out_due = false where id = any(array(select id from taken)))
     select taken.id as event_id, w.id as webhook_id from taken
     left join webhooks w on w.organisation_id = taken.organisation_id and w.environment = taken.environment
       and w.deleted_at is null and (w.events @> array[taken.type] or w.events @> array['*'])
@@ -165,13 +165,17 @@ export type DueRow = z.output<typeof DueRow>
 
 export interface Wanted {
   readonly webhookId: WebhookId
-  readonly most: number
+  /** Deliveries that the process has read already, and that may still be due in the table. */
+  readonly inHand: readonly string[]
+  /** How many others to read at least, where there are so many. */
+  readonly fresh: number
 }
 
-/** What is due to several endpoints, up to so many for each, the oldest first. */
+/** What is due to several endpoints beside what is in hand, the oldest first. */
 export function listDue(db: Queryable, wanted: readonly Wanted[], now: Date): Promise<DueRow[]> {
   const webhookIds = wanted.map(({ webhookId }) => webhookId)
-  const mosts = wanted.map(({ most }) => most)
+  const mosts = wanted.map(({ inHand, fresh }) => inHand.length + fresh)
+  const inHand = wanted.flatMap((one) => one.inHand)
   return db.many(
     DueRow,
     sql`
@@ -182,6 +186,7 @@ export function listDue(db: Queryable, wanted: readonly Wanted[], now: Date): Pr
       where d.webhook_id = wanted.webhook_id and d.status = 'pending' and d.due_at <= ${now}
       order by d.due_at limit wanted.most) as d
     join events e on e.id = d.event_id
+    where not exists (select 1 from unnest(${inHand}::text[]) as held (id) where held.id = d.id)
     order by d.due_at, d.id`,
   )
 }
@@ -223,7 +228,8 @@ export interface Round {
 /**
  * Keeps a round, in one statement: notes since when endpoints fail and forgets it of those that took something; keeps the attempts,
  * whatever has become of their deliveries meanwhile; and writes what became of the deliveries that still waited: one that was ended
- * stays ended. Webhooks are held before deliveries, and both in the order of their ids, as everybody holds them.
+ * stays ended. Webhooks are held before deliveries, and both in the order of their ids, as everybody holds them. Those that wait are
+ * known by `ended_at`: by their status the planner would find them through the index of all that wait, of which there may be many.
  */
 export async function keepRound(db: Queryable, { attempts, states, failing, healthy, now }: Round): Promise<void> {
   const made = <K extends keyof NewAttempt>(name: K): NewAttempt[K][] => attempts.map((attempt) => attempt[name])
@@ -252,7 +258,7 @@ export async function keepRound(db: Queryable, { attempts, states, failing, heal
       join webhooks w on w.id = given.webhook_id),
     waiting as materialized (
       select id from webhook_deliveries
-      where id = any(${state('deliveryId')}::text[]) and status = 'pending' and (select count(*) from health) >= 0
+      where id = any(${state('deliveryId')}::text[]) and ended_at is null and (select count(*) from health) >= 0
       order by id for no key update)
     update webhook_deliveries d set status = given.status, attempts = given.attempts, step = given.step, due_at = given.due_at,
       ended_at = case when given.status = 'pending' then null else ${now}::timestamptz end

@@ -11,7 +11,7 @@ import type { Sent } from './send.ts'
 const failingMsMax = 5 * 86_400_000
 const roundItemsMax = 500
 /** One fills while the other is written. */
-const roundsMax = 2
+const roundsMax = 1
 
 /** Keeps what became of deliveries, many in one transaction. Rejects where it could not be kept: the delivery then still waits. */
 export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {

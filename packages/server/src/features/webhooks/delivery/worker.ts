@@ -123,18 +123,15 @@ export class WebhookWorker {
 
   async #readDue(): Promise<void> {
     const now = performance.now()
-    const wanted = [...this.#held.values()].flatMap((endpoint) => {
-      const most = endpoint.beginRead(now, pollMs)
-      return most === 0 ? [] : [{ webhookId: endpoint.webhookId, most }]
-    })
+    const wanted = [...this.#held.values()].flatMap((endpoint) => endpoint.beginRead(now, pollMs) ?? [])
     if (wanted.length === 0) return
     const lease = this.#lease()
     const webhookIds = wanted.map(({ webhookId }) => webhookId)
     const rows = await listEndpoints(this.#deps.db, lease, webhookIds)
     const due = Map.groupBy(await listDue(this.#deps.db, wanted, lease.now), ({ webhookId }) => webhookId)
     const byId = new Map(rows.map((row) => [row.id, row]))
-    for (const { webhookId, most } of wanted)
-      this.#held.get(webhookId)?.read(byId.get(webhookId), due.get(webhookId) ?? [], most, performance.now())
+    for (const webhookId of webhookIds)
+      this.#held.get(webhookId)?.read(byId.get(webhookId), due.get(webhookId) ?? [], performance.now())
   }
 
   #sendFrom(endpoint: HeldEndpoint): void {
@@ -157,7 +154,7 @@ export class WebhookWorker {
       await pause(afterFailureMs, this.#stopping.signal)
     }
     endpoint.kept(delivery.id)
-    if (endpoint.wants(performance.now(), pollMs) > 0 || endpoint.isIdle) this.#delivering.wake()
+    if (endpoint.wants(performance.now(), pollMs) || endpoint.isIdle) this.#delivering.wake()
   }
 
   /** Lets go of what has nothing left, and, where all places are taken, of what had its turn. */
