@@ -26,8 +26,12 @@ export type {
   Balance,
   ChildAddress,
   MasterWallet,
+  MasterWalletChange,
   NewChildAddresses,
   NewMasterWallet,
+  Sweep,
+  SweepRequest,
+  SweepSummary,
   TransactionQuery,
   WalletTransaction,
 } from './managed-wallets.ts'

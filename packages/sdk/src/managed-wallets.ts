@@ -9,6 +9,10 @@ export type WalletTransaction = Item<operations['wallets.byo.transactions']>
 export type TransactionQuery = Query<operations['wallets.byo.transactions']>
 export type NewMasterWallet = Body<operations['wallets.master.create']>
 export type MasterWallet = Answer<operations['wallets.master.get']>
+export type MasterWalletChange = Body<operations['wallets.master.update']>
+export type SweepRequest = Body<operations['wallets.master.sweep']>
+export type Sweep = Answer<operations['wallets.sweeps.get']>
+export type SweepSummary = Item<operations['wallets.sweeps.list']>
 export type NewChildAddresses = Body<operations['wallets.children.create']>
 export type ChildAddress = Answer<operations['wallets.children.get']>
 export type Balance = Item<operations['wallets.master.balances']>
@@ -29,6 +33,21 @@ export function masterWalletsOf(send: Send) {
       call(send, 'GET', `${master}/balances`, { ...options, params: { id } }),
     transactions: (id: string, query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
       list(send, `${master}/transactions`, { ...options, params: { id }, query }),
+    update: (id: string, body: MasterWalletChange, options?: CallOptions): Promise<MasterWallet> =>
+      call(send, 'PATCH', master, { ...options, params: { id }, body }),
+    /** Begins to move what the children hold to the master; `sweeps.get` tells when it is done. */
+    sweep: (id: string, body: SweepRequest, options?: CallOptions): Promise<Sweep> =>
+      callUntyped(send, 'POST', `${master}/sweep`, { ...options, params: { id }, body }),
+  }
+}
+
+/** The operations on sweeps of master wallets. */
+export function sweepsOf(send: Send) {
+  return {
+    list: (id: string, query?: PageQuery, options?: CallOptions): Listing<SweepSummary> =>
+      list(send, `${master}/sweeps`, { ...options, params: { id }, query }),
+    get: (id: string, sweepId: string, options?: CallOptions): Promise<Sweep> =>
+      call(send, 'GET', `${master}/sweeps/{sweepId}`, { ...options, params: { id, sweepId } }),
   }
 }
 

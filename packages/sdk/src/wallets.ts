@@ -4,6 +4,7 @@ import {
   type Balance,
   childAddressesOf,
   masterWalletsOf,
+  sweepsOf,
   type TransactionQuery,
   type WalletTransaction,
 } from './managed-wallets.ts'
@@ -21,6 +22,7 @@ export function walletsOf(send: Send) {
   return {
     master: masterWalletsOf(send),
     children: childAddressesOf(send),
+    sweeps: sweepsOf(send),
     byo: {
       create: (body: NewByoWallet, options?: CallOptions): Promise<ByoWallet> =>
         call(send, 'POST', '/wallet-infra/byo-wallets', { ...options, body }),

@@ -115,6 +115,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       }),
       recounts: [paymentRecount, ...walletRecounts, webhookRecount, ...vaultRecounts],
       ...createWalletPorts(floor, signatures),
+      settleGasPerDayMax: config.settleGasPerDayMax,
       paymentLogExists,
       publicRoutes,
       recordPayment: createRecorder({ db }, { gasPerDayMax: config.settleGasPerDayMax }),

@@ -1,7 +1,7 @@
 import { followTransactions, paymentRecurring } from './features/payments/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
-import { screeningJobs, screeningRecurring } from './features/wallets/index.ts'
+import { screeningJobs, screeningRecurring, walletSweeps } from './features/wallets/index.ts'
 import { sweepEvents } from './features/webhooks/index.ts'
 import { sweepPayoutHints } from './features/withdrawals/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
@@ -31,4 +31,5 @@ export const recurring: readonly Recurring[] = [
   sweepEvents,
   sweepPayoutHints,
   ...screeningRecurring,
+  ...walletSweeps,
 ]

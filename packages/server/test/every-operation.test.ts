@@ -72,6 +72,7 @@ const asksAChain = [
   'wallets.byo.balances',
   'wallets.master.balances',
   'wallets.children.balances',
+  'wallets.master.sweep',
 ]
 const isWithoutChain = (id: string, { status, text }: { readonly status: number; readonly text: string }): boolean =>
   asksAChain.includes(id) && status === 503 && text.includes('/problems/chain-not-configured')

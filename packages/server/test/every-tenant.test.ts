@@ -42,6 +42,7 @@ async function makeLive({
   bac,
   mwt,
   cad,
+  swp,
 }: Resources): Promise<void> {
   const { db } = world.database
   expect(await db.run(sql`update byo_wallets set environment = 'live' where id = ${byw}`)).toBe(1)
@@ -58,6 +59,7 @@ async function makeLive({
   expect(await db.run(sql`update bank_accounts set environment = 'live' where id = ${bac}`)).toBe(1)
   expect(await db.run(sql`update master_wallets set environment = 'live' where id = ${mwt}`)).toBe(1)
   expect(await db.run(sql`update child_addresses set environment = 'live' where id = ${cad}`)).toBe(1)
+  expect(await db.run(sql`update sweeps set environment = 'live' where id = ${swp}`)).toBe(1)
   const told = [byw, evt, wh, ...vaults].map((name) => `%${name}%`)
   expect(
     await db.run(sql`update events set environment = 'live' where id || payload::text like any(${told}::text[])`),

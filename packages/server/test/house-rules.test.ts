@@ -41,9 +41,7 @@ test("every statement on a tenant's table in a feature names the organisation", 
   const statements = files
     .filter(({ name }) => /^features\/(wallets|account)\/.*store\.ts$/.test(name))
     .flatMap(({ name, text }) => (text.match(/sql`[^`]*`/g) ?? []).map((statement) => ({ name, statement })))
-    .filter(({ statement }) =>
-      /\b(from|update|into)\s+(byo_wallets|master_wallets|child_addresses|sweeps)\b/.test(statement),
-    )
+    .filter(({ statement }) => /\b(from|update|into)\s+(byo_wallets|master_wallets|child_addresses)\b/.test(statement))
   expect(statements.length).toBeGreaterThan(0)
   expect(statements.filter(({ statement }) => !statement.includes('organisation_id')).map(({ name }) => name)).toEqual(
     [],

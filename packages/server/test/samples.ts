@@ -1,3 +1,5 @@
+import { sql } from '../src/platform/db/db.ts'
+import { newId } from '../src/platform/ids.ts'
 import { formOf, upload } from './files/uploads.ts'
 import type { Org, World } from './world.ts'
 
@@ -7,6 +9,8 @@ export interface Resources {
   /** A managed wallet, and a child address of it. */
   readonly mwt: string
   readonly cad: string
+  /** A sweep of that wallet. */
+  readonly swp: string
   readonly pay: string
   readonly plog: string
   readonly key: string
@@ -78,11 +82,17 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
   }
 }
 
-async function makeManaged(world: World, key: string): Promise<Pick<Resources, 'mwt' | 'cad'>> {
+async function makeManaged(world: World, key: string): Promise<Pick<Resources, 'mwt' | 'cad' | 'swp'>> {
   const path = '/wallet-infra/master-wallets'
   const { id } = (await world.call(key, 'POST', path, { chain: 'base', supportedTokens: ['USDC'] })).body
   const child = await world.call(key, 'POST', `${path}/${id}/child-addresses`, { name: 'Till' })
-  return { mwt: String(id), cad: String(child.body.id) }
+  const swp = newId('swp', world.server.deps)
+  // Written as it stands, since a sweep begins with a look at the chain, which these worlds have none of.
+  await world.database.db.run(sql`
+    insert into sweeps (id, organisation_id, environment, master_wallet_id, chain, network, token, decimals, trigger, is_partial, status, created_at)
+    select ${swp}, organisation_id, environment, id, chain, network, 'USDC', 6, 'request', false, 'sweeping', created_at
+    from master_wallets where id = ${id}`)
+  return { mwt: String(id), cad: String(child.body.id), swp }
 }
 
 /** Where nobody listens. */
@@ -185,6 +195,16 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'wallets.master.list': () => ({}),
     'wallets.master.get': () => ({ params: { id: ids.mwt } }),
     'wallets.master.balances': () => ({ params: { id: ids.mwt } }),
+    'wallets.master.update': () => ({
+      params: { id: ids.mwt },
+      body: { name: 'Treasury 2', autoSweep: { token: 'USDC', minAmount: '5', everyMinutes: 30 } },
+    }),
+    'wallets.master.sweep': () => ({
+      params: { id: ids.mwt },
+      body: { token: 'USDC', childAddressIds: [ids.cad], minAmount: '0.5' },
+    }),
+    'wallets.sweeps.list': () => ({ params: { id: ids.mwt } }),
+    'wallets.sweeps.get': () => ({ params: { id: ids.mwt, sweepId: ids.swp } }),
     'wallets.children.create': () => ({
       params: { id: ids.mwt },
       body: { name: 'Customer', metadata: { customer: ['a', { b: 1 }] }, count: 2 },

@@ -322,7 +322,8 @@ export interface paths {
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        readonly patch?: never;
+        /** Rename a managed wallet, and say what it sweeps by itself. */
+        readonly patch: operations["wallets.master.update"];
         readonly trace?: never;
     };
     readonly "/wallet-infra/master-wallets/{id}/child-addresses": {
@@ -415,6 +416,60 @@ export interface paths {
          * @description The native coin, where the chain has one, and the tokens of the wallet, as of a block that is at most one block time old.
          */
         readonly get: operations["wallets.byo.balances"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/master-wallets/{id}/sweep": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Move what the child addresses hold of a token to their master wallet.
+         * @description The children sign and the operator pays the gas. A child whose token is being swept already is left out. The answer tells what was begun; read the sweep to see it done.
+         */
+        readonly post: operations["wallets.master.sweep"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/master-wallets/{id}/sweeps": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the sweeps of a managed wallet, newest first. */
+        readonly get: operations["wallets.sweeps.list"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/master-wallets/{id}/sweeps/{sweepId}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get one sweep, with the amount and state of each child. */
+        readonly get: operations["wallets.sweeps.get"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
@@ -4477,6 +4532,18 @@ export interface operations {
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
+                        /** @description What it sweeps by itself; null for nothing. */
+                        readonly autoSweep: {
+                            /** @example USDC */
+                            readonly token: string;
+                            /**
+                             * @description Children that hold less are left alone.
+                             * @example 0.5
+                             */
+                            readonly minAmount: string;
+                            /** @default 10 */
+                            readonly everyMinutes: number;
+                        } | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                     }[];
@@ -4572,6 +4639,18 @@ export interface operations {
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
+                        /** @description What it sweeps by itself; null for nothing. */
+                        readonly autoSweep: {
+                            /** @example USDC */
+                            readonly token: string;
+                            /**
+                             * @description Children that hold less are left alone.
+                             * @example 0.5
+                             */
+                            readonly minAmount: string;
+                            /** @default 10 */
+                            readonly everyMinutes: number;
+                        } | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -4696,6 +4775,18 @@ export interface operations {
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
+                        /** @description What it sweeps by itself; null for nothing. */
+                        readonly autoSweep: {
+                            /** @example USDC */
+                            readonly token: string;
+                            /**
+                             * @description Children that hold less are left alone.
+                             * @example 0.5
+                             */
+                            readonly minAmount: string;
+                            /** @default 10 */
+                            readonly everyMinutes: number;
+                        } | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -4722,6 +4813,160 @@ export interface operations {
                 };
             };
             /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "wallets.master.update": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly name?: string;
+                    /** @description null turns it off. */
+                    readonly autoSweep?: {
+                        /** @example USDC */
+                        readonly token: string;
+                        /**
+                         * @description Children that hold less are left alone.
+                         * @example 0.5
+                         */
+                        readonly minAmount: string;
+                        /** @default 10 */
+                        readonly everyMinutes?: number;
+                    } | null;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly address: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly chainId: number;
+                        /**
+                         * @description CAIP-2 id.
+                         * @example eip155:84532
+                         */
+                        readonly network: string;
+                        readonly name: string | null;
+                        /** @constant */
+                        readonly provisionStatus: "active";
+                        readonly supportedTokens: readonly string[];
+                        /** @description The version of the seed that the wallet was derived from. */
+                        readonly keyVersion: number;
+                        /** @description What it sweeps by itself; null for nothing. */
+                        readonly autoSweep: {
+                            /** @example USDC */
+                            readonly token: string;
+                            /**
+                             * @description Children that hold less are left alone.
+                             * @example 0.5
+                             */
+                            readonly minAmount: string;
+                            /** @default 10 */
+                            readonly everyMinutes: number;
+                        } | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `sweep-not-supported`, `token-not-supported` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5382,6 +5627,401 @@ export interface operations {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                     readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "wallets.master.sweep": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @example USDC */
+                    readonly token: string;
+                    /** @description Left out: all children of the wallet. */
+                    readonly childAddressIds?: readonly string[];
+                    /**
+                     * @description Children that hold less are left alone.
+                     * @example 0.5
+                     */
+                    readonly minAmount?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 202: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example swp_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
+                        readonly masterWalletId: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly token: string;
+                        /** @enum {string} */
+                        readonly trigger: "request" | "automatic";
+                        /**
+                         * @description completed once every child is swept or failed; which of the two, its own record says.
+                         * @enum {string}
+                         */
+                        readonly status: "sweeping" | "completed";
+                        /** @description Whether children were left for another sweep, since one takes so many at most. */
+                        readonly isPartial: boolean;
+                        readonly childCount: number;
+                        /** @description What the children of this sweep held together, as a decimal amount. */
+                        readonly amount: string;
+                        /** @description What arrived of it. */
+                        readonly sweptAmount: string;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                        readonly children: readonly {
+                            /** @example cad_01h455vb4pex5vsknk084sn02q */
+                            readonly childAddressId: string;
+                            readonly address: string;
+                            readonly amount: string;
+                            /** @enum {string} */
+                            readonly status: "pending" | "sent" | "swept" | "failed";
+                            /** @description The transaction that moves it, or moved it. */
+                            readonly txHash: string | null;
+                            /** @description Why it failed; the money is still where it was. */
+                            readonly reason: string | null;
+                        }[];
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused`, `child-address-not-found`, `sweep-not-supported`, `token-not-supported` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `settlement-budget-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "wallets.sweeps.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example swp_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
+                        readonly masterWalletId: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly token: string;
+                        /** @enum {string} */
+                        readonly trigger: "request" | "automatic";
+                        /**
+                         * @description completed once every child is swept or failed; which of the two, its own record says.
+                         * @enum {string}
+                         */
+                        readonly status: "sweeping" | "completed";
+                        /** @description Whether children were left for another sweep, since one takes so many at most. */
+                        readonly isPartial: boolean;
+                        readonly childCount: number;
+                        /** @description What the children of this sweep held together, as a decimal amount. */
+                        readonly amount: string;
+                        /** @description What arrived of it. */
+                        readonly sweptAmount: string;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                    }[];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "wallets.sweeps.get": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+                readonly sweepId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example swp_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
+                        readonly masterWalletId: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly token: string;
+                        /** @enum {string} */
+                        readonly trigger: "request" | "automatic";
+                        /**
+                         * @description completed once every child is swept or failed; which of the two, its own record says.
+                         * @enum {string}
+                         */
+                        readonly status: "sweeping" | "completed";
+                        /** @description Whether children were left for another sweep, since one takes so many at most. */
+                        readonly isPartial: boolean;
+                        readonly childCount: number;
+                        /** @description What the children of this sweep held together, as a decimal amount. */
+                        readonly amount: string;
+                        /** @description What arrived of it. */
+                        readonly sweptAmount: string;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                        readonly children: readonly {
+                            /** @example cad_01h455vb4pex5vsknk084sn02q */
+                            readonly childAddressId: string;
+                            readonly address: string;
+                            readonly amount: string;
+                            /** @enum {string} */
+                            readonly status: "pending" | "sent" | "swept" | "failed";
+                            /** @description The transaction that moves it, or moved it. */
+                            readonly txHash: string | null;
+                            /** @description Why it failed; the money is still where it was. */
+                            readonly reason: string | null;
+                        }[];
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `sweep-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                     readonly [name: string]: unknown;
                 };
                 content: {

@@ -12,3 +12,5 @@ export {
 export { walletRecounts } from './recount.ts'
 export { walletOperations } from './routes.ts'
 export { screeningJobs, screeningRecurring } from './screening/jobs.ts'
+export { walletSweeps } from './sweep/jobs.ts'
+export { startSweepLanes, sweepHandler } from './sweep/lane.ts'

@@ -9,6 +9,7 @@ import { childAddressOperations } from './children/routes.ts'
 import { fail } from './errors.ts'
 import { masterWalletOperations } from './managed/routes.ts'
 import { ByoWallet, ByoWalletParams, NewByoWallet } from './schema.ts'
+import { sweepOperations } from './sweep/routes.ts'
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 
@@ -62,4 +63,5 @@ export const walletOperations: readonly Operation[] = [
   ...masterWalletOperations,
   ...childAddressOperations,
   ...balanceOperations,
+  ...sweepOperations,
 ]

@@ -81,6 +81,7 @@ function walletOn(ctx: Ctx, request: NewMasterWallet, { account, node }: Derived
     keyVersion: node.keyVersion,
     publicKey: Uint8Array.from(node.publicKey),
     chainCode: Uint8Array.from(node.chainCode),
+    autoSweep: null,
     createdAt: ctx.clock.now(),
   }
 }

@@ -37,7 +37,7 @@ export function networkOf({ network: name }: { readonly network: string }): Netw
 
 export function shownMasterWallet(row: MasterWalletRow): MasterWallet {
   const { chainId, caip2 } = networkOf(row)
-  const { id, address, chain, name, supportedTokens, keyVersion, createdAt } = row
+  const { id, address, chain, name, supportedTokens, keyVersion, autoSweep, createdAt } = row
   return {
     id,
     address,
@@ -48,6 +48,7 @@ export function shownMasterWallet(row: MasterWalletRow): MasterWallet {
     provisionStatus: 'active',
     supportedTokens,
     keyVersion,
+    autoSweep,
     createdAt,
   }
 }

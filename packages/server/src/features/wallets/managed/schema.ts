@@ -3,6 +3,7 @@ import { id } from '../../../platform/ids.ts'
 import { Instant, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { TokenSymbols } from '../schema.ts'
+import { AutoSweep } from './auto-sweep.ts'
 
 export const NewMasterWallet = z.strictObject({
   name: text(200).optional(),
@@ -22,8 +23,16 @@ export const MasterWallet = z.strictObject({
   provisionStatus: z.literal('active'),
   supportedTokens: z.array(z.string()),
   keyVersion: z.int().meta({ description: 'The version of the seed that the wallet was derived from.' }),
+  autoSweep: AutoSweep.required().nullable().meta({ description: 'What it sweeps by itself; null for nothing.' }),
   createdAt: Instant,
 })
 export type MasterWallet = z.input<typeof MasterWallet>
+
+/** What is left out stays as it is. */
+export const MasterWalletChange = z.strictObject({
+  name: text(200).optional(),
+  autoSweep: AutoSweep.nullable().optional().meta({ description: 'null turns it off.' }),
+})
+export type MasterWalletChange = z.output<typeof MasterWalletChange>
 
 export const MasterWalletParams = z.strictObject({ id: id('mwt') })

@@ -4,6 +4,7 @@ import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import { StoredAddress } from '../store.ts'
+import { AutoSweep } from './auto-sweep.ts'
 
 const Bytes = z.instanceof(Uint8Array)
 
@@ -18,11 +19,13 @@ export const MasterWalletRow = z.object({
   keyVersion: z.number(),
   publicKey: Bytes,
   chainCode: Bytes,
+  autoSweep: AutoSweep.nullable(),
   createdAt: z.date(),
 })
 export type MasterWalletRow = z.output<typeof MasterWalletRow>
 
-const columns = sql`id, account, address, chain, network, name, supported_tokens, key_version, public_key, chain_code, created_at`
+export const masterWalletColumns = sql`id, account, address, chain, network, name, supported_tokens, key_version, public_key, chain_code,
+  auto_sweep, created_at`
 
 /** The account that the tenant's next wallet would take; another request may take it first. */
 export async function findNextAccount(db: Queryable, tenant: Tenant): Promise<number> {
@@ -65,7 +68,7 @@ export function findMasterWallet(
   return db.maybeOne(
     MasterWalletRow,
     sql`
-    select ${columns} from master_wallets
+    select ${masterWalletColumns} from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`,
   )
 }
@@ -79,7 +82,7 @@ export function listMasterWallets(
   return db.many(
     MasterWalletRow,
     sql`
-    select ${columns} from master_wallets
+    select ${masterWalletColumns} from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
       and (${page.after ?? null}::text is null or id < ${page.after ?? null})
     order by id desc limit ${page.limit + 1}`,

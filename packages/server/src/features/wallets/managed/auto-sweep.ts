@@ -1,0 +1,17 @@
+import { z } from 'zod'
+
+/** A decimal amount of a token. How many digits it takes is checked against the token. */
+export const MinAmount = z
+  .string()
+  .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.5"')
+  .meta({ description: 'Children that hold less are left alone.', example: '0.5' })
+
+export const TokenSymbol = z.string().min(1).max(32).meta({ example: 'USDC' })
+
+/** What a wallet sweeps by itself, and how often its children are looked at. */
+export const AutoSweep = z.strictObject({
+  token: TokenSymbol,
+  minAmount: MinAmount,
+  everyMinutes: z.int().min(1).max(1_440).default(10),
+})
+export type AutoSweep = z.output<typeof AutoSweep>

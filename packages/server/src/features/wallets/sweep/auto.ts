@@ -1,0 +1,50 @@
+import { instantOf } from '../../../platform/clock.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { forTenant } from '../../../platform/work/runner.ts'
+import { type DueWallet, listDue, markDue } from '../managed/auto-store.ts'
+import { gatherCandidates } from './candidates.ts'
+import { storeSweep } from './request.ts'
+import { markScannedTo } from './store.ts'
+import { sweepTerms } from './terms.ts'
+
+type System = Omit<Ctx, 'tenant'>
+
+const perTurnMax = 20
+/** When to look again at a wallet whose chain or gas budget would not have it. */
+const againMs = 60_000
+
+/**
+ * Sweeps wallets that ask for it by themselves, each when it is due. Running twice sweeps nothing twice: a child's token is moved by
+ * one authorisation at a time.
+ */
+export const autoSweep: Recurring = {
+  name: 'wallets.auto-sweep',
+  everyMs: 5_000,
+  async run(ctx) {
+    for (const wallet of await listDue(ctx.db, ctx.clock.now(), perTurnMax)) {
+      const nextMs = await sweepOne(ctx, wallet).catch((error: unknown) => {
+        ctx.log.warn(
+          { err: error, walletId: wallet.id },
+          'a wallet could not be swept by itself; it will be tried again',
+        )
+        return againMs
+      })
+      await markDue(ctx.db, wallet, instantOf(ctx.clock.now().getTime() + nextMs))
+    }
+  },
+}
+
+/** Answers after how many milliseconds the wallet is due again: at once while children were left. */
+async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
+  const { organisationId, environment, autoSweep: wanted } = wallet
+  const ctx = forTenant(system, { organisationId, environment })
+  const terms = sweepTerms(ctx, wallet, wanted, 'automatic')
+  const candidates = await gatherCandidates(ctx, terms)
+  if (candidates.funded.length > 0) await storeSweep(ctx, terms, candidates)
+  else if (candidates.scannedTo !== undefined) {
+    const { scannedTo } = candidates
+    await markScannedTo(ctx.db, ctx.tenant, { walletId: wallet.id, token: terms.token.symbol, scannedTo })
+  }
+  return (candidates.scannedTo ?? 0) > 0 ? 0 : wanted.everyMinutes * 60_000
+}

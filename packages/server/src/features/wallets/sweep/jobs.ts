@@ -1,0 +1,6 @@
+import type { Recurring } from '../../../platform/job.ts'
+import { autoSweep } from './auto.ts'
+import { resolveSweeps } from './resolve.ts'
+
+/** What is due again and again for sweeps. */
+export const walletSweeps: readonly Recurring[] = [autoSweep, resolveSweeps]

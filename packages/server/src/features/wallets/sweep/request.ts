@@ -1,0 +1,108 @@
+import { instantOf } from '../../../platform/clock.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { defineErrors } from '../../../platform/errors.ts'
+import { type MasterWalletId, newId, type SweepId } from '../../../platform/ids.ts'
+import { Reply } from '../../../platform/operation.ts'
+import { addGasReserved, dayOf, gasErrors, lockGasReserved } from '../../plans/index.ts'
+import { requireMasterWallet } from '../managed/managed.ts'
+import { type Candidates, gatherCandidates } from './candidates.ts'
+import type { SweepRequest } from './schema.ts'
+import {
+  insertSweep,
+  insertTransfers,
+  markCompleted,
+  markScannedTo,
+  type NewTransfer,
+  type SweepRow,
+  type TransferTerms,
+} from './store.ts'
+import { getSweep } from './sweeps.ts'
+import { type SweepTerms, sweepTerms } from './terms.ts'
+
+const failGas = defineErrors(gasErrors)
+
+/** Gas that one child costs the operator at most; the day's budget is charged with it. */
+export const gasOfTransfer = 100_000n
+/** How long an authorisation is good: longer than any outage that is worth waiting for. */
+const validMs = 86_400_000
+const nonceBytes = 32
+
+/**
+ * Sweeps what the children hold to their master. Who is swept, how much and under which nonce is stored before anything is signed;
+ * the work role does the rest, whatever happens to this process.
+ */
+export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: SweepRequest): Promise<Reply> {
+  const wallet = await requireMasterWallet(ctx, walletId)
+  const terms = sweepTerms(ctx, wallet, request, 'request')
+  const sweepId = await storeSweep(ctx, terms, await gatherCandidates(ctx, terms))
+  return new Reply(202, await getSweep(ctx, { id: walletId, sweepId }))
+}
+
+/** Stores a sweep of what was found, in one transaction with its gas and its audit record. */
+export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates): Promise<SweepId> {
+  return ctx.db.tx(async (tx) => {
+    const sweep = sweepOf(ctx, terms, candidates)
+    await insertSweep(tx, ctx.tenant, sweep)
+    const taken = await insertTransfers(tx, ctx.tenant, transferTerms(terms, sweep), transfersOf(ctx, candidates))
+    await reserveGas(ctx, tx, terms.network.name, gasOfTransfer * BigInt(taken.size))
+    if (taken.size === 0) await markCompleted(tx, [sweep.id], sweep.createdAt)
+    await noteScan(ctx, tx, terms, candidates)
+    const details = { sweepId: sweep.id, token: sweep.token, trigger: sweep.trigger, children: taken.size }
+    await ctx.audit(tx, { action: 'wallets.sweeps.create', target: terms.wallet.id, details })
+    await ctx.idempotency?.commit(tx, sweep.id)
+    return sweep.id
+  })
+}
+
+function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }: Candidates): SweepRow {
+  return {
+    id: newId('swp', ctx),
+    masterWalletId: wallet.id,
+    chain: wallet.chain,
+    network: wallet.network,
+    token: token.symbol,
+    decimals: token.decimals,
+    trigger,
+    isPartial,
+    status: 'sweeping',
+    createdAt: ctx.clock.now(),
+    completedAt: null,
+  }
+}
+
+/** The authorisation of each child is fixed here, its nonce by chance: nobody can guess one and use it up before. */
+function transfersOf(ctx: Ctx, { funded }: Candidates): NewTransfer[] {
+  return funded.map(({ id, address, rawAmount, frozenRawAmount }) => ({
+    childAddressId: id,
+    from: address,
+    rawAmount,
+    frozenRawAmount,
+    nonce: ctx.random.bytes(nonceBytes),
+  }))
+}
+
+function transferTerms({ wallet, network, token }: SweepTerms, { id, createdAt }: SweepRow): TransferTerms {
+  return {
+    sweepId: id,
+    network: network.name,
+    asset: token.address,
+    to: wallet.address,
+    validBefore: instantOf(createdAt.getTime() + validMs),
+    createdAt,
+  }
+}
+
+/** The operator's gas of the day, shared with the organisation's settlements; over it nothing is swept. */
+async function reserveGas(ctx: Ctx, tx: Tx, network: string, gas: bigint): Promise<void> {
+  if (gas === 0n) return
+  const day = dayOf(ctx.clock.now())
+  const reserved = await lockGasReserved(tx, ctx.tenant, network, day)
+  if (reserved + gas > ctx.settleGasPerDayMax) throw failGas('settlement-budget-exceeded')
+  await addGasReserved(tx, ctx.tenant, network, day, gas)
+}
+
+async function noteScan(ctx: Ctx, tx: Tx, { wallet, token }: SweepTerms, { scannedTo }: Candidates): Promise<void> {
+  if (scannedTo === undefined) return
+  await markScannedTo(tx, ctx.tenant, { walletId: wallet.id, token: token.symbol, scannedTo })
+}

@@ -1,0 +1,76 @@
+import { chainErrors } from '../../../chain/errors.ts'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { PageQuery } from '../../../platform/wire.ts'
+import { gasErrors } from '../../plans/index.ts'
+import { fail as failWallets } from '../errors.ts'
+import { MasterWallet, MasterWalletChange, MasterWalletParams } from '../managed/schema.ts'
+import { fail, failNamed } from './errors.ts'
+import { requestSweep } from './request.ts'
+import { Sweep, SweepParams, SweepRequest, SweepSummary } from './schema.ts'
+import { getSweep, pageOfSweeps, resumeSweep } from './sweeps.ts'
+import { changeMasterWallet } from './update.ts'
+
+const walletNotFound = { 'wallet-not-found': failWallets.table['wallet-not-found'] }
+
+export const sweepOperations: readonly Operation[] = [
+  operation({
+    id: 'wallets.master.update',
+    method: 'PATCH',
+    path: '/wallet-infra/master-wallets/{id}',
+    summary: 'Rename a managed wallet, and say what it sweeps by itself.',
+    params: MasterWalletParams,
+    input: MasterWalletChange,
+    output: MasterWallet,
+    errors: {
+      ...walletNotFound,
+      'sweep-not-supported': fail.table['sweep-not-supported'],
+      'token-not-supported': failWallets.table['token-not-supported'],
+    },
+    run: (ctx, { params, body }) => changeMasterWallet(ctx, params.id, body),
+  }),
+  operation({
+    id: 'wallets.master.sweep',
+    method: 'POST',
+    path: '/wallet-infra/master-wallets/{id}/sweep',
+    summary: 'Move what the child addresses hold of a token to their master wallet.',
+    description:
+      'The children sign and the operator pays the gas. A child whose token is being swept already is left out. The answer tells what was begun; read the sweep to see it done.',
+    params: MasterWalletParams,
+    input: SweepRequest,
+    output: Sweep,
+    status: 202,
+    errors: {
+      ...walletNotFound,
+      ...failNamed.table,
+      'sweep-not-supported': fail.table['sweep-not-supported'],
+      'token-not-supported': failWallets.table['token-not-supported'],
+      ...gasErrors,
+      ...chainErrors,
+    },
+    idempotency: 'intent',
+    resume: resumeSweep,
+    run: (ctx, { params, body }) => requestSweep(ctx, params.id, body),
+  }),
+  operation({
+    id: 'wallets.sweeps.list',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}/sweeps',
+    summary: 'List the sweeps of a managed wallet, newest first.',
+    params: MasterWalletParams,
+    query: PageQuery,
+    output: SweepSummary,
+    list: true,
+    errors: walletNotFound,
+    run: (ctx, { params, query }) => pageOfSweeps(ctx, params.id, query),
+  }),
+  operation({
+    id: 'wallets.sweeps.get',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}/sweeps/{sweepId}',
+    summary: 'Get one sweep, with the amount and state of each child.',
+    params: SweepParams,
+    output: Sweep,
+    errors: { 'sweep-not-found': fail.table['sweep-not-found'] },
+    run: (ctx, { params }) => getSweep(ctx, params),
+  }),
+]

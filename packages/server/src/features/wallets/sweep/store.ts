@@ -1,0 +1,230 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type ChildAddressId, id, type MasterWalletId, type SweepId } from '../../../platform/ids.ts'
+import { ChainName } from '../../chains/index.ts'
+import { StoredAddress } from '../store.ts'
+
+const Amount = z.string().transform((text) => BigInt(text))
+const Index = z.bigint().transform(Number)
+
+export const SweepRow = z.object({
+  id: id('swp'),
+  masterWalletId: id('mwt'),
+  chain: ChainName,
+  network: z.string(),
+  token: z.string(),
+  decimals: z.number(),
+  trigger: z.enum(['request', 'automatic']),
+  isPartial: z.boolean(),
+  status: z.enum(['sweeping', 'completed']),
+  createdAt: z.date(),
+  completedAt: z.date().nullable(),
+})
+export type SweepRow = z.output<typeof SweepRow>
+
+export const SweepSummaryRow = SweepRow.extend({ childCount: Index, rawAmount: Amount, sweptRawAmount: Amount })
+export type SweepSummaryRow = z.output<typeof SweepSummaryRow>
+
+export const SweepChildRow = z.object({
+  childAddressId: id('cad'),
+  fromAddress: StoredAddress,
+  rawAmount: Amount,
+  status: z.enum(['planned', 'signed', 'sent', 'swept', 'failed']),
+  txHash: z.string().nullable(),
+  failureReason: z.string().nullable(),
+})
+export type SweepChildRow = z.output<typeof SweepChildRow>
+
+const summaryColumns = sql`sweeps.id, master_wallet_id, chain, sweeps.network, token, decimals, trigger, is_partial, sweeps.status, sweeps.created_at, completed_at,
+  count(t.sweep_id) as child_count, coalesce(sum(raw_amount), 0)::text as raw_amount,
+  coalesce(sum(raw_amount) filter (where t.status = 'swept'), 0)::text as swept_raw_amount`
+
+/** A child that may have something to sweep. */
+export const CandidateRow = z.object({ id: id('cad'), childIndex: Index, address: StoredAddress })
+export type CandidateRow = z.output<typeof CandidateRow>
+
+/** Those of the named children that the wallet has. */
+export function listNamedChildren(
+  db: Queryable,
+  tenant: Tenant,
+  walletId: MasterWalletId,
+  childIds: readonly ChildAddressId[],
+): Promise<CandidateRow[]> {
+  return db.many(
+    CandidateRow,
+    sql`
+    select id, child_index, address from child_addresses
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = ${walletId}
+      and id = any(${childIds}::text[])
+    order by child_index`,
+  )
+}
+
+/** Children of the wallet behind an index, in the order of their indices. */
+export function listChildrenBehind(
+  db: Queryable,
+  tenant: Tenant,
+  walletId: MasterWalletId,
+  page: { readonly behind: number; readonly limit: number },
+): Promise<CandidateRow[]> {
+  return db.many(
+    CandidateRow,
+    sql`
+    select id, child_index, address from child_addresses
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = ${walletId}
+      and child_index > ${page.behind}
+    order by child_index limit ${page.limit}`,
+  )
+}
+
+/** The index behind which the next look at the wallet's children begins; 0 for all of them. */
+export async function findScannedTo(
+  db: Queryable,
+  tenant: Tenant,
+  walletId: MasterWalletId,
+  token: string,
+): Promise<number> {
+  const row = await db.maybeOne(
+    z.object({ scannedTo: Index }),
+    sql`
+    select scanned_to from sweep_scans
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = ${walletId} and token = ${token}`,
+  )
+  return row?.scannedTo ?? 0
+}
+
+export async function markScannedTo(
+  db: Queryable,
+  tenant: Tenant,
+  scan: { readonly walletId: MasterWalletId; readonly token: string; readonly scannedTo: number },
+): Promise<void> {
+  await db.run(sql`
+    insert into sweep_scans (organisation_id, environment, master_wallet_id, token, scanned_to)
+    values (${tenant.organisationId}, ${tenant.environment}, ${scan.walletId}, ${scan.token}, ${scan.scannedTo})
+    on conflict (master_wallet_id, token) do update set scanned_to = excluded.scanned_to`)
+}
+
+export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Promise<void> {
+  await tx.run(sql`
+    insert into sweeps (id, organisation_id, environment, master_wallet_id, chain, network, token, decimals, trigger, is_partial, status, created_at, completed_at)
+    values (${sweep.id}, ${tenant.organisationId}, ${tenant.environment}, ${sweep.masterWalletId}, ${sweep.chain}, ${sweep.network},
+      ${sweep.token}, ${sweep.decimals}, ${sweep.trigger}, ${sweep.isPartial}, ${sweep.status}, ${sweep.createdAt}, ${sweep.completedAt})`)
+}
+
+/** A child's part of a sweep, before anything of it is signed. */
+export interface NewTransfer {
+  readonly childAddressId: ChildAddressId
+  readonly from: string
+  readonly rawAmount: bigint
+  /** What was frozen beside it. */
+  readonly frozenRawAmount: bigint
+  /** 32 bytes. */
+  readonly nonce: Uint8Array
+}
+
+/** What the transfers of one sweep share. */
+export interface TransferTerms {
+  readonly sweepId: SweepId
+  readonly network: string
+  readonly asset: string
+  readonly to: string
+  readonly validBefore: Date
+  readonly createdAt: Date
+}
+
+/**
+ * Inserts those transfers whose child has none of that token under way, in one statement; answers the children of those. Rows go in
+ * by address, so that two requests for the same children wait for each other and never lock up.
+ */
+export async function insertTransfers(
+  tx: Tx,
+  tenant: Tenant,
+  terms: TransferTerms,
+  transfers: readonly NewTransfer[],
+): Promise<ReadonlySet<string>> {
+  const rows = await tx.many(
+    z.object({ childAddressId: id('cad') }),
+    sql`
+    insert into sweep_transfers (sweep_id, child_address_id, organisation_id, environment, network, asset, from_address, to_address, raw_amount,
+      frozen_raw_amount, nonce, valid_before, status, created_at)
+    select ${terms.sweepId}, child_address_id, ${tenant.organisationId}, ${tenant.environment}, ${terms.network}, ${terms.asset}, from_address,
+      ${terms.to}, raw_amount, frozen, nonce, ${terms.validBefore}, 'planned', ${terms.createdAt}
+    from unnest(${transfers.map((transfer) => transfer.childAddressId)}::text[], ${transfers.map((transfer) => transfer.from)}::text[],
+      ${transfers.map((transfer) => transfer.rawAmount.toString())}::numeric[], ${transfers.map((transfer) => transfer.frozenRawAmount.toString())}::numeric[], ${transfers.map((transfer) => Buffer.from(transfer.nonce))}::bytea[])
+      as given (child_address_id, from_address, raw_amount, frozen, nonce)
+    order by from_address
+    on conflict (network, asset, from_address) where status in ('planned', 'signed', 'sent') do nothing
+    returning child_address_id`,
+  )
+  return new Set(rows.map((row) => row.childAddressId))
+}
+
+export function findSweep(
+  db: Queryable,
+  tenant: Tenant,
+  asked: { readonly id: MasterWalletId; readonly sweepId: SweepId },
+): Promise<SweepSummaryRow | undefined> {
+  return db.maybeOne(
+    SweepSummaryRow,
+    sql`
+    select ${summaryColumns} from sweeps left join sweep_transfers t on t.sweep_id = sweeps.id
+    where sweeps.organisation_id = ${tenant.organisationId} and sweeps.environment = ${tenant.environment}
+      and master_wallet_id = ${asked.id} and sweeps.id = ${asked.sweepId}
+    group by sweeps.id`,
+  )
+}
+
+/** The wallet of a sweep that is known by its id alone. */
+export async function findSweptWallet(
+  db: Queryable,
+  tenant: Tenant,
+  sweepId: SweepId,
+): Promise<MasterWalletId | undefined> {
+  const row = await db.maybeOne(
+    z.object({ masterWalletId: id('mwt') }),
+    sql`
+    select master_wallet_id from sweeps
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${sweepId}`,
+  )
+  return row?.masterWalletId
+}
+
+/** Sweeps of a wallet, newest first, one more than the limit. */
+export function listSweeps(
+  db: Queryable,
+  tenant: Tenant,
+  walletId: MasterWalletId,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<SweepSummaryRow[]> {
+  return db.many(
+    SweepSummaryRow,
+    sql`
+    select ${summaryColumns} from sweeps left join sweep_transfers t on t.sweep_id = sweeps.id
+    where sweeps.organisation_id = ${tenant.organisationId} and sweeps.environment = ${tenant.environment} and master_wallet_id = ${walletId}
+      and (${page.after ?? null}::text is null or sweeps.id < ${page.after ?? null})
+    group by sweeps.id order by sweeps.id desc limit ${page.limit + 1}`,
+  )
+}
+
+export function listSweepChildren(db: Queryable, tenant: Tenant, sweepId: SweepId): Promise<SweepChildRow[]> {
+  return db.many(
+    SweepChildRow,
+    sql`
+    select child_address_id, from_address, raw_amount, t.status, tx_hash, failure_reason
+    from sweep_transfers t join child_addresses c on c.id = child_address_id
+    where t.organisation_id = ${tenant.organisationId} and t.environment = ${tenant.environment} and sweep_id = ${sweepId}
+    order by child_index`,
+  )
+}
+
+/**
+ * Closes those of the sweeps that have no transfer under way. Whoever ends transfers locks their sweeps first (`lockSweeps`), so that
+ * the last of them sees that it is the last.
+ */
+export async function markCompleted(tx: Tx, sweepIds: readonly SweepId[], now: Date): Promise<void> {
+  await tx.run(sql`
+    update sweeps set status = 'completed', completed_at = ${now}
+    where id = any(${sweepIds}::text[]) and status = 'sweeping' and not exists (
+      select from sweep_transfers t where t.sweep_id = sweeps.id and t.status in ('planned', 'signed', 'sent'))`)
+}

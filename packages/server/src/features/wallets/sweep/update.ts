@@ -1,0 +1,25 @@
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { MasterWalletId } from '../../../platform/ids.ts'
+import { fail } from '../errors.ts'
+import { lockMasterWallet, updateMasterWallet } from '../managed/auto-store.ts'
+import { shownMasterWallet } from '../managed/managed.ts'
+import type { MasterWallet, MasterWalletChange } from '../managed/schema.ts'
+import { sweepTerms } from './terms.ts'
+
+/** Renames a wallet, and says what it sweeps by itself; a wish that could never be met is refused now. */
+export function changeMasterWallet(
+  ctx: Ctx,
+  walletId: MasterWalletId,
+  change: MasterWalletChange,
+): Promise<MasterWallet> {
+  return ctx.db.tx(async (tx) => {
+    const wallet = await lockMasterWallet(tx, ctx.tenant, walletId)
+    if (wallet === undefined) throw fail('wallet-not-found')
+    const { name = wallet.name, autoSweep = wallet.autoSweep } = change
+    if (autoSweep !== null) sweepTerms(ctx, wallet, autoSweep, 'automatic')
+    const changed = { ...wallet, name, autoSweep }
+    await updateMasterWallet(tx, ctx.tenant, { ...changed, dueAt: ctx.clock.now() })
+    await ctx.audit(tx, { action: 'wallets.master.update', target: walletId, details: { name, autoSweep } })
+    return shownMasterWallet(changed)
+  })
+}

@@ -1,0 +1,208 @@
+import { type DevChain, type FaultProxy, fundToken, startChain, startFaultProxy, tokenBalance } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sql } from '../../src/platform/db/db.ts'
+import { aFamily, childrenOf, ethOf, sweep, sweepTransactions } from '../sweep-stage.ts'
+import { aWorld, codeOf, type Org, request, type World } from '../world.ts'
+
+let chain: DevChain
+let node: FaultProxy
+let world: World
+let org: Org
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  node = await startFaultProxy(chain.rpcUrl)
+  world = await aWorld({ chains: [chain], rpcUrls: { 'base-sepolia': [node.url] }, config: { rpcTimeoutMs: 1_000 } })
+  org = await world.organisation()
+})
+afterAll(async () => {
+  await world?.stop()
+  await node?.stop()
+  await chain?.stop()
+})
+
+const usdc = (address: `0x${string}`) => tokenBalance(chain, 'USDC', address)
+const patience = { timeout: 30_000 }
+
+test('fifty children are swept to their master in one transaction, and none ever held gas', async () => {
+  const family = await aFamily(world, org, chain, { count: 50 })
+  const before = await sweepTransactions(world)
+  const asked = await sweep(world, org, family)
+  expect(asked.status).toBe(202)
+  expect(asked.body).toMatchObject({
+    id: expect.stringMatching(/^swp_[0-9a-z]{26}$/),
+    masterWalletId: family.id,
+    chain: 'base',
+    token: 'USDC',
+    trigger: 'request',
+    status: 'sweeping',
+    isPartial: false,
+    childCount: 50,
+    amount: '50',
+  })
+  await expect
+    .poll(async () => (await childrenOf(world, org, family, asked.body.id)).status, patience)
+    .toBe('completed')
+  const { children } = await childrenOf(world, org, family, asked.body.id)
+  expect(children.map(({ childAddressId }) => childAddressId)).toEqual(family.children.map(({ id }) => id))
+  expect(new Set(children.map(({ status, amount }) => `${status} ${amount}`))).toEqual(new Set(['swept 1']))
+  expect(new Set(children.map(({ txHash }) => txHash)).size).toBe(1)
+  expect((await sweepTransactions(world)) - before).toBe(1n)
+  expect(await usdc(family.address)).toBe(50_000_000n)
+  for (const { address } of family.children.slice(0, 5)) {
+    expect([await usdc(address), await ethOf(chain, address)]).toEqual([0n, 0n])
+  }
+  const { list } = await world.call(org.testKey, 'GET', `${family.path}/sweeps`)
+  expect(list).toMatchObject([{ id: asked.body.id, status: 'completed', childCount: 50, sweptAmount: '50' }])
+  const log = await world.call(org.testKey, 'GET', '/organisations/current/audit-log?limit=5')
+  expect(log.list.map((record) => record.action)).toEqual(
+    expect.arrayContaining(['wallets.sweeps.create', 'wallets.sweeps.swept']),
+  )
+}, 60_000)
+
+test('two requests in the same instant, at two processes, sweep each child once', async () => {
+  const family = await aFamily(world, org, chain, { count: 10 })
+  const second = await world.another()
+  const ask = (base: string) =>
+    request(base, { key: org.testKey, method: 'POST', path: `${family.path}/sweep`, body: { token: 'USDC' } })
+  const asked = await Promise.all([ask(world.base), ask(second.base), ask(world.base), ask(second.base)])
+  expect(asked.map(({ status }) => status)).toEqual([202, 202, 202, 202])
+  for (const { body } of asked)
+    await expect.poll(async () => (await childrenOf(world, org, family, body.id)).status, patience).toBe('completed')
+  const told = await Promise.all(asked.map(({ body }) => childrenOf(world, org, family, body.id)))
+  const swept = told.flatMap(({ children }) => children.filter(({ status }) => status === 'swept'))
+  expect(new Set(swept.map(({ childAddressId }) => childAddressId)).size).toBe(10)
+  expect(swept).toHaveLength(10)
+  expect(await usdc(family.address)).toBe(10_000_000n)
+}, 60_000)
+
+test('an Idempotency-Key begins one sweep, and a repeat is told how it stands', async () => {
+  const family = await aFamily(world, org, chain, { count: 2 })
+  const key = { 'idempotency-key': `sweep-${family.id}` }
+  const first = await sweep(world, org, family, {}, key)
+  await expect
+    .poll(async () => (await childrenOf(world, org, family, first.body.id)).status, patience)
+    .toBe('completed')
+  const again = await sweep(world, org, family, {}, key)
+  expect([again.status, again.body.id, again.body.status]).toEqual([202, first.body.id, 'completed'])
+  expect((await world.call(org.testKey, 'GET', `${family.path}/sweeps`)).list).toHaveLength(1)
+})
+
+test('named children alone are swept, those with less than the minimum are left, and dust always is', async () => {
+  const family = await aFamily(world, org, chain, { count: 4, rawAmount: 0n })
+  const [rich, poor, dusty, other] = family.children
+  if (rich === undefined || poor === undefined || dusty === undefined || other === undefined)
+    throw new Error('no child')
+  await fundToken(chain, 'USDC', rich.address, 5_000_000n)
+  await fundToken(chain, 'USDC', poor.address, 1_000_000n)
+  await fundToken(chain, 'USDC', dusty.address, 999n)
+  await fundToken(chain, 'USDC', other.address, 5_000_000n)
+  const childAddressIds = [rich, poor, dusty].map(({ id }) => id)
+  const least = await sweep(world, org, family, { childAddressIds, minAmount: '2' })
+  expect(least.body.children).toMatchObject([{ childAddressId: rich.id, amount: '5', status: 'pending' }])
+  await expect
+    .poll(async () => (await childrenOf(world, org, family, least.body.id)).status, patience)
+    .toBe('completed')
+  const all = await sweep(world, org, family, { childAddressIds })
+  expect(all.body.children).toMatchObject([{ childAddressId: poor.id, amount: '1' }])
+  await expect.poll(async () => (await childrenOf(world, org, family, all.body.id)).status, patience).toBe('completed')
+  const nothing = await sweep(world, org, family, { childAddressIds })
+  expect([nothing.status, nothing.body.status, nothing.body.childCount]).toEqual([202, 'completed', 0])
+  expect([await usdc(family.address), await usdc(dusty.address), await usdc(other.address)]).toEqual([
+    6_000_000n,
+    999n,
+    5_000_000n,
+  ])
+}, 60_000)
+
+test('what screening froze stays where it is', async () => {
+  const family = await aFamily(world, org, chain, { count: 2 })
+  const [frozen] = family.children
+  await world.database.db.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, frozen_raw_amount, created_at)
+    values ('wtx_frozen', ${org.id}, 'test', ${frozen?.id}, 'base-sepolia', 'base', '0xaa', 0, 'in', 'transfer', 'confirmed',
+      ${chain.tokens.USDC}, 'USDC', 6, 400000, '0xbb', ${frozen?.address}, 1, '0xcc', now(), 'flagged', 400000, now())`)
+  const asked = await sweep(world, org, family)
+  expect(asked.body.children).toMatchObject([{ amount: '0.6' }, { amount: '1' }])
+  await expect
+    .poll(async () => (await childrenOf(world, org, family, asked.body.id)).status, patience)
+    .toBe('completed')
+  expect([await usdc(family.address), await usdc(frozen?.address ?? '0x')]).toEqual([1_600_000n, 400_000n])
+})
+
+test.each([
+  ['a token without authorisations', 'ethereum', 'USDT', 'sweep-not-supported'],
+  ['a token of Tempo', 'tempo', 'pathUSD', 'sweep-not-supported'],
+  ['a token that the chain does not have', 'base', 'DOGE', 'token-not-supported'],
+])('%s is refused with what it is', async (_, chainName, token, code) => {
+  const supportedTokens = chainName === 'tempo' ? ['pathUSD'] : ['USDC']
+  const key = chainName === 'ethereum' ? org.liveKey : org.testKey
+  const body = { chain: chainName, supportedTokens }
+  const master = await world.call(key, 'POST', '/wallet-infra/master-wallets', body)
+  const path = `/wallet-infra/master-wallets/${master.body.id}`
+  const refused = await world.call(key, 'POST', `${path}/sweep`, { token })
+  expect([refused.status, codeOf(refused)]).toEqual([422, code])
+  const auto = await world.call(key, 'PATCH', path, { autoSweep: { token, minAmount: '1' } })
+  expect([auto.status, codeOf(auto)]).toEqual([422, code])
+})
+
+test('a child of another wallet is named, and an amount that the token cannot express', async () => {
+  const [family, other] = [
+    await aFamily(world, org, chain, { count: 1, rawAmount: 0n }),
+    await aFamily(world, org, chain, { count: 1, rawAmount: 0n }),
+  ]
+  const ids = [...family.children, ...other.children].map(({ id }) => id)
+  const foreign = await sweep(world, org, family, { childAddressIds: ids })
+  expect([foreign.status, codeOf(foreign)]).toEqual([422, 'child-address-not-found'])
+  expect(foreign.body.errors).toEqual([{ path: '/childAddressIds/1', message: expect.any(String) }])
+  const fine = await sweep(world, org, family, { minAmount: '0.0000001' })
+  expect([fine.status, fine.body.errors]).toEqual([422, [{ path: '/minAmount', message: expect.any(String) }]])
+})
+
+test('while the node is ill no sweep is begun', async () => {
+  const family = await aFamily(world, org, chain, { count: 1 })
+  node.set('garbage', ['eth_call'])
+  const refused = await sweep(world, org, family)
+  node.set('pass')
+  expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-unavailable'])
+  expect((await world.call(org.testKey, 'GET', `${family.path}/sweeps`)).list).toEqual([])
+})
+
+test('the gas of a day bounds sweeps as it bounds settlements', async () => {
+  const small = await aWorld({ chains: [chain], config: { role: 'api', settleGasPerDayMax: 250_000n } })
+  try {
+    const poor = await small.organisation()
+    const family = await aFamily(small, poor, chain, { count: 3 })
+    const refused = await sweep(small, poor, family)
+    expect([refused.status, codeOf(refused)]).toEqual([429, 'settlement-budget-exceeded'])
+    const ids = family.children.map(({ id }) => id)
+    expect((await sweep(small, poor, family, { childAddressIds: ids.slice(0, 2) })).status).toBe(202)
+    expect((await sweep(small, poor, family)).status).toBe(429)
+  } finally {
+    await small.stop()
+  }
+})
+
+test('a wallet that sweeps by itself does so, again and again, until it is told not to', async () => {
+  const family = await aFamily(world, org, chain, { count: 3 })
+  const set = await world.call(org.testKey, 'PATCH', family.path, {
+    name: 'Sweeper',
+    autoSweep: { token: 'USDC', minAmount: '0.5', everyMinutes: 1 },
+  })
+  expect([set.status, set.body]).toMatchObject([
+    200,
+    { name: 'Sweeper', autoSweep: { token: 'USDC', minAmount: '0.5', everyMinutes: 1 } },
+  ])
+  await expect.poll(() => usdc(family.address), patience).toBe(3_000_000n)
+  await fundToken(chain, 'USDC', family.children[1]?.address ?? '0x', 700_000n)
+  await world.database.db.run(sql`update master_wallets set auto_sweep_due_at = now() where id = ${family.id}`)
+  await expect.poll(() => usdc(family.address), patience).toBe(3_700_000n)
+  const { list } = await world.call(org.testKey, 'GET', `${family.path}/sweeps`)
+  expect(list.map((one) => [one.trigger, one.childCount])).toEqual([
+    ['automatic', 1],
+    ['automatic', 3],
+  ])
+  const off = await world.call(org.testKey, 'PATCH', family.path, { autoSweep: null })
+  expect(off.body).toMatchObject({ name: 'Sweeper', autoSweep: null })
+}, 90_000)
