@@ -142,6 +142,27 @@ test('an approval that is done already is not asked for again', async () => {
   expect(await relay.quote(request)).toMatchObject({ ok: true, quote: { calls: [{ to: relayDepository }] } })
 })
 
+test('coin is deposited with exactly the amount along, and in our own name', async () => {
+  const coin = requestFor(endOn('base', 'native'), endOn('tempo', 'USDC_E'))
+  const nativeAbi = parseAbi(['function depositNative(address depositor, bytes32 id)'])
+  const native = (depositor: Address) =>
+    encodeFunctionData({ abi: nativeAbi, functionName: 'depositNative', args: [depositor, id] })
+  const quoted = (value: string, depositor = sender) => {
+    const said = quoteWith({ deposit: { value, data: native(depositor) } })
+    if (typeof said === 'string' || !('json' in said)) throw new Error('no quote')
+    const json = structuredClone(said.json) as { steps: unknown[]; details: { currencyIn: { currency: object } } }
+    json.steps.shift()
+    json.details.currencyIn.currency = { chainId: 8_453, address: coin.from.token.address }
+    told = { json }
+    return relay.quote(coin)
+  }
+  expect(await quoted('10000000')).toMatchObject({ ok: true, quote: { calls: [{ value: 10_000_000n }] } })
+  expect(await quoted('10000001')).toMatchObject({ words: 'value-differs' })
+  expect(await quoted('10000000', stranger)).toMatchObject({ words: 'call-not-understood' })
+  told = quoteWith({ deposit: { data: native(sender) } })
+  expect(await relay.quote(request)).toMatchObject({ words: 'call-not-understood' })
+})
+
 test.each<readonly [string, Changes, string]>([
   ['more approved than is sent', { approval: { data: approve(relayDepository, 10_000_001n) } }, 'approval-not-exact'],
   ['a stranger approved', { approval: { data: approve(stranger, 10_000_000n) } }, 'approval-to-stranger'],

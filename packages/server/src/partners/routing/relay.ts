@@ -1,4 +1,4 @@
-import { type Address, isHex, parseAddress, parseRaw, sameAddress } from '@purser/protocol'
+import { type Address, type Hex, isHex, parseAddress, parseRaw, sameAddress, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
@@ -30,6 +30,7 @@ const quoteMs = 30_000
 /** Relay's depository, the one contract of theirs that we pay into; it has this address on every chain that has it (docs.relay.link). */
 export const relayDepository: Address = '0x4cD00E387622C35bDDB9b4c962C136462338BC31'
 const depositErc20 = selectorOf('depositErc20(address,address,uint256,bytes32)')
+const depositNative = selectorOf('depositNative(address,bytes32)')
 
 const raw = z.string().transform((text, ctx) => {
   const value = parseRaw(text)
@@ -185,18 +186,22 @@ function relayRules(request: RouteRequest, rawOutMin: bigint): GuardRules {
     rawOutMin,
     targets: [relayDepository],
     spenders: [relayDepository],
-    read: (bytes) => readDeposit(bytes, request.fromAddress),
+    read: (bytes) => readDeposit(bytes, request),
     mustShow: ['spends'],
   }
 }
 
 /** A deposit of ours, by its bytes. Whom it pays on the other chain is behind Relay's own number: that is Relay's word. */
-function readDeposit(bytes: `0x${string}`, depositor: Address): CallFacts | undefined {
+function readDeposit(bytes: Hex, { from, fromAddress, rawAmount: asked }: RouteRequest): CallFacts | undefined {
   const args = argumentsOf(bytes)
-  const [owner, token, rawAmount] = [args.address(0), args.address(1), args.uint(2)]
-  if (selectorIn(bytes) !== depositErc20 || args.length !== 4 || owner === undefined) return undefined
-  if (!sameAddress(owner, depositor) || token === undefined || rawAmount === undefined) return undefined
-  return { spends: { token, rawAmount } }
+  const owner = args.address(0)
+  if (owner === undefined || !sameAddress(owner, fromAddress)) return undefined
+  // Of coin the call names no amount: the guard holds what goes along to the amount.
+  if (selectorIn(bytes) === depositNative && args.length === 2 && sameAddress(from.token.address, zeroAddress))
+    return { spends: { token: zeroAddress, rawAmount: asked } }
+  const [token, rawAmount] = [args.address(1), args.uint(2)]
+  if (selectorIn(bytes) !== depositErc20 || args.length !== 4) return undefined
+  return token === undefined || rawAmount === undefined ? undefined : { spends: { token, rawAmount } }
 }
 
 const ErrorBody = z.object({ errorCode: z.string().max(128) })

@@ -1,0 +1,154 @@
+import { formatAmount } from '@purser/protocol'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { decide, isLoosened, type Movement, type Usage, windowStartsAt } from './decide.ts'
+import { PolicyDocument, policyOperations } from './document.ts'
+
+const [shop, other] = ['0x036CbD53842c5426634e7929541eC2318f3dCF7e', '0x552008c0f6870c2f77e5cC1d2eb9bdff03e30Ea0']
+const usdc = { symbol: 'USDC', decimals: 6 }
+const nothing: Usage = { perHour: 0n, perDay: 0n, perMonth: 0n }
+const movement: Movement = { operation: 'transfer', token: usdc, rawAmount: 10_000_000n, recipient: shop }
+const policy = PolicyDocument.parse({
+  operations: { transfer: { recipients: [shop] } },
+  tokens: { USDC: { perTransaction: '10', perHour: '20', perDay: '30', perMonth: '40' } },
+})
+const atto = (dollars: bigint) => dollars * 10n ** 18n
+const ruleFor = (changes: Partial<Movement>, usage: Partial<Usage> = {}) => {
+  const verdict = decide(policy, { ...movement, ...changes }, { ...nothing, ...usage })
+  return verdict.allowed ? undefined : verdict.rule
+}
+
+test('without a policy there is no limit, and a policy that names nothing lets nothing out', () => {
+  const huge = { ...movement, rawAmount: 10n ** 30n }
+  expect(decide(undefined, huge, nothing)).toEqual({ allowed: true })
+  const empty = PolicyDocument.parse({ operations: {}, tokens: {} })
+  for (const operation of policyOperations)
+    expect(decide(empty, { ...movement, operation }, nothing)).toEqual({ allowed: false, rule: 'operation' })
+})
+
+test('what is not named is refused, and the rule that refused is named', () => {
+  expect(ruleFor({})).toBeUndefined()
+  for (const operation of ['withdraw', 'legacyWithdraw', 'sweep'] as const)
+    expect(ruleFor({ operation })).toBe('operation')
+  expect(ruleFor({ recipient: other })).toBe('recipient')
+  expect(ruleFor({ token: { symbol: 'USDT', decimals: 6 } })).toBe('token')
+  for (const symbol of ['constructor', 'toString', '__proto__'])
+    expect(ruleFor({ token: { symbol, decimals: 6 } })).toBe('token')
+})
+
+test('a cap is reached to the last unit and not passed by one', () => {
+  expect(ruleFor({ rawAmount: 10_000_001n })).toBe('perTransaction')
+  expect(ruleFor({}, { perHour: atto(10n) })).toBeUndefined()
+  expect(ruleFor({}, { perHour: atto(10n) + 1n })).toBe('perHour')
+  expect(ruleFor({}, { perDay: atto(20n) })).toBeUndefined()
+  expect(ruleFor({}, { perDay: atto(20n) + 1n })).toBe('perDay')
+  expect(ruleFor({}, { perMonth: atto(30n) + 1n })).toBe('perMonth')
+})
+
+test('a cap holds for the token whatever its digits on a chain', () => {
+  expect(ruleFor({ token: { symbol: 'USDC', decimals: 18 }, rawAmount: atto(10n) })).toBeUndefined()
+  expect(ruleFor({ token: { symbol: 'USDC', decimals: 18 }, rawAmount: atto(10n) + 1n })).toBe('perTransaction')
+})
+
+test('a cap of zero lets nothing out, and none is no cap', () => {
+  const with_ = (caps: object) => PolicyDocument.parse({ ...policy, tokens: { USDC: caps } })
+  expect(decide(with_({ perDay: '0' }), movement, nothing)).toEqual({ allowed: false, rule: 'perDay' })
+  expect(decide(with_({}), { ...movement, rawAmount: 10n ** 40n }, nothing)).toEqual({ allowed: true })
+})
+
+test.each([
+  { operations: {}, tokens: { USDC: { perDay: '-1' } } },
+  { operations: {}, tokens: { USDC: { perDay: '1e3' } } },
+  { operations: {}, tokens: { USDC: { perWeek: '1' } } },
+  { operations: { mint: { recipients: 'any' } }, tokens: {} },
+  { operations: { transfer: { recipients: ['0x036Cbd53842c5426634e7929541eC2318f3dCF7e'] } }, tokens: {} },
+  { operations: { transfer: { recipients: ['everybody'] } }, tokens: {} },
+  { operations: { transfer: {} }, tokens: {} },
+  { operations: {} },
+])('%j is no policy', (document) => {
+  expect(PolicyDocument.safeParse(document).success).toBe(false)
+})
+
+test('an address in any letter case is the same recipient', () => {
+  const lower = PolicyDocument.parse({ ...policy, operations: { transfer: { recipients: [shop.toLowerCase()] } } })
+  expect(decide(lower, movement, nothing)).toEqual({ allowed: true })
+})
+
+const cap = fc.option(fc.integer({ min: 0, max: 5 }).map(String), { nil: undefined })
+const caps = fc.record({ perTransaction: cap, perHour: cap, perDay: cap, perMonth: cap })
+const rule = fc.record({
+  recipients: fc.oneof(fc.constant('any' as const), fc.subarray([shop, other] as string[])),
+})
+const policies = fc
+  .record({
+    operations: fc.dictionary(fc.constantFrom(...policyOperations), rule),
+    tokens: fc.dictionary(fc.constantFrom('USDC', 'USDT'), caps),
+  })
+  .map((document) => PolicyDocument.parse(document))
+const movements = fc.record({
+  operation: fc.constantFrom(...policyOperations),
+  token: fc.constantFrom(usdc, { symbol: 'USDT', decimals: 18 }),
+  rawAmount: fc.bigInt(0n, 6_000_000n),
+  recipient: fc.constantFrom(shop, other),
+})
+const amounts = fc.bigInt(0n, atto(6n))
+const usages = fc.record({ perHour: amounts, perDay: amounts, perMonth: amounts })
+
+test('a policy that is not looser allows nothing that was refused before', () => {
+  fc.assert(
+    fc.property(policies, policies, movements, usages, (before, after, asked, usage) => {
+      if (isLoosened(before, after)) return
+      if (decide(after, asked, usage).allowed) expect(decide(before, asked, usage)).toEqual({ allowed: true })
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('the same policy is not looser than itself; the first loosens nothing; taking it away does', () => {
+  fc.assert(
+    fc.property(policies, (one) => {
+      expect([isLoosened(one, one), isLoosened(undefined, one), isLoosened(one, undefined)]).toEqual([
+        false,
+        false,
+        true,
+      ])
+    }),
+  )
+})
+
+test('whatever leaves one after another, no window’s cap is ever passed', () => {
+  fc.assert(
+    fc.property(caps, fc.array(fc.bigInt(0n, 3_000_000n), { maxLength: 12 }), (limits, wanted) => {
+      const own = PolicyDocument.parse({ operations: { transfer: { recipients: 'any' } }, tokens: { USDC: limits } })
+      let spent = 0n
+      for (const rawAmount of wanted) {
+        const usage = { perHour: spent, perDay: spent, perMonth: spent }
+        if (decide(own, { ...movement, rawAmount }, usage).allowed) spent += rawAmount * 10n ** 12n
+      }
+      for (const limit of [limits.perHour, limits.perDay, limits.perMonth])
+        if (limit !== undefined) expect(spent, formatAmount(spent, 18)).toBeLessThanOrEqual(atto(BigInt(limit)))
+    }),
+  )
+})
+
+test('asking for more, or having spent more, is never what makes it allowed', () => {
+  fc.assert(
+    fc.property(policies, movements, usages, amounts, (one, asked, usage, more) => {
+      const verdict = decide(one, asked, usage)
+      const spent = { perHour: usage.perHour + more, perDay: usage.perDay + more, perMonth: usage.perMonth + more }
+      if (!verdict.allowed) expect(decide(one, asked, spent).allowed).toBe(false)
+      const larger = { ...asked, rawAmount: asked.rawAmount + more }
+      if (!verdict.allowed) expect(decide(one, larger, usage).allowed).toBe(false)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('windows roll: an hour, a day and thirty days back from now', () => {
+  const now = Date.parse('2026-03-31T12:00:00Z')
+  expect(Object.values(windowStartsAt(now)).map((ms) => new Date(ms).toISOString())).toEqual([
+    '2026-03-31T11:00:00.000Z',
+    '2026-03-30T12:00:00.000Z',
+    '2026-03-01T12:00:00.000Z',
+  ])
+})

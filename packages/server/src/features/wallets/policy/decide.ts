@@ -1,0 +1,96 @@
+import {
+  attoOf,
+  capOf,
+  type PolicyDocument,
+  type PolicyOperation,
+  type PolicyWindow,
+  policyOperations,
+  policyWindows,
+} from './document.ts'
+
+/** Money that is about to leave. */
+export interface Movement {
+  readonly operation: PolicyOperation
+  readonly token: { readonly symbol: string; readonly decimals: number }
+  readonly rawAmount: bigint
+  /** A checksummed address, or the id of a bank account. */
+  readonly recipient: string
+}
+
+/** What left the wallet and its children in each window, and what is reserved, of this token, in 1e-18 of it. */
+export type Usage = Readonly<Record<PolicyWindow, bigint>>
+
+/** The rule that refused: shown to the caller and kept in the audit log. */
+export type PolicyRule = 'operation' | 'recipient' | 'token' | 'perTransaction' | PolicyWindow
+
+export type PolicyVerdict = { readonly allowed: true } | { readonly allowed: false; readonly rule: PolicyRule }
+
+const windows = ['perHour', 'perDay', 'perMonth'] as const satisfies readonly PolicyWindow[]
+
+/**
+ * Whether a movement may leave. No policy: it may. With one, only what it names: the operation, its recipient, the token; and within every
+ * cap, the movement itself counted. `usage` must be read under the lock that the reservation is written under, or two in the same
+ * instant would both fit.
+ */
+export function decide(policy: PolicyDocument | undefined, movement: Movement, usage: Usage): PolicyVerdict {
+  if (policy === undefined) return { allowed: true }
+  const rule = ruleAgainst(policy, movement, usage)
+  return rule === undefined ? { allowed: true } : { allowed: false, rule }
+}
+
+function ruleAgainst(policy: PolicyDocument, movement: Movement, usage: Usage): PolicyRule | undefined {
+  const operation = policy.operations[movement.operation]
+  if (operation === undefined) return 'operation'
+  const recipients: 'any' | readonly string[] = operation.recipients
+  if (recipients !== 'any' && !recipients.includes(movement.recipient)) return 'recipient'
+  const caps = Object.hasOwn(policy.tokens, movement.token.symbol) ? policy.tokens[movement.token.symbol] : undefined
+  if (caps === undefined) return 'token'
+  const atto = attoOf(movement.rawAmount, movement.token.decimals)
+  if (isOver(atto, caps.perTransaction)) return 'perTransaction'
+  return windows.find((window) => isOver(usage[window] + atto, caps[window]))
+}
+
+function isOver(atto: bigint, text: string | undefined): boolean {
+  const cap = capOf(text)
+  return cap !== undefined && atto > cap
+}
+
+/** The moments, in milliseconds since 1970, from which each window counts; one that left at that very moment counts no more. */
+export function windowStartsAt(nowMs: number): Readonly<Record<PolicyWindow, number>> {
+  return {
+    perHour: nowMs - policyWindows.perHour * 1_000,
+    perDay: nowMs - policyWindows.perDay * 1_000,
+    perMonth: nowMs - policyWindows.perMonth * 1_000,
+  }
+}
+
+/**
+ * Whether a new policy allows anything that the old one refuses. An API key may only tighten, so that an agent cannot lift its own cap.
+ * Setting the first policy loosens nothing; taking the last away does.
+ */
+export function isLoosened(before: PolicyDocument | undefined, after: PolicyDocument | undefined): boolean {
+  if (before === undefined) return false
+  if (after === undefined) return true
+  return policyOperations.some((name) => isOperationLoosened(before, after, name)) || areTokensLoosened(before, after)
+}
+
+function isOperationLoosened(before: PolicyDocument, after: PolicyDocument, name: PolicyOperation): boolean {
+  const [old, now] = [before.operations[name], after.operations[name]]
+  if (now === undefined) return false
+  if (old === undefined) return true
+  if (old.recipients === 'any') return false
+  const known: readonly string[] = old.recipients
+  return now.recipients === 'any' || now.recipients.some((recipient) => !known.includes(recipient))
+}
+
+function areTokensLoosened(before: PolicyDocument, after: PolicyDocument): boolean {
+  return Object.entries(after.tokens).some(([symbol, now]) => {
+    const old = Object.hasOwn(before.tokens, symbol) ? before.tokens[symbol] : undefined
+    if (old === undefined) return true
+    return (['perTransaction', ...windows] as const).some((name) => isCapRaised(capOf(old[name]), capOf(now[name])))
+  })
+}
+
+function isCapRaised(old: bigint | undefined, now: bigint | undefined): boolean {
+  return old !== undefined && (now === undefined || now > old)
+}

@@ -1,0 +1,63 @@
+import { parseAddress, parseAmount } from '@purser/protocol'
+import { z } from 'zod'
+import { isId } from '../../../platform/ids.ts'
+
+/** What money of a managed wallet and its children can leave by. */
+export const policyOperations = ['transfer', 'withdraw', 'legacyWithdraw', 'sweep'] as const
+export type PolicyOperation = (typeof policyOperations)[number]
+
+/** Rolling windows, each with its length. A month is thirty days: a cap must not grow with the calendar. */
+export const policyWindows = { perHour: 3_600, perDay: 86_400, perMonth: 2_592_000 } as const
+export type PolicyWindow = keyof typeof policyWindows
+
+/** Finer than any token's unit, so that one cap holds on chains where the token has other digits. */
+const capDecimals = 18
+const Cap = z
+  .string()
+  .refine((text) => typeof parseAmount(text, capDecimals) === 'bigint', 'must be a decimal amount, not negative')
+
+const Caps = z.strictObject({
+  perTransaction: Cap.optional(),
+  perHour: Cap.optional(),
+  perDay: Cap.optional(),
+  perMonth: Cap.optional(),
+})
+export type Caps = z.output<typeof Caps>
+
+const recipientsMax = 1_000
+const tokensMax = 64
+
+/** An EVM address, or a bank account of the organisation's. */
+const Recipient = z.string().transform((text, ctx) => {
+  const known = isId('bac', text) ? text : parseAddress(text)
+  if (known !== undefined) return known
+  ctx.addIssue({ code: 'custom', message: 'must be an address or the id of a bank account' })
+  return z.NEVER
+})
+const Recipients = z.union([z.literal('any'), z.array(Recipient).max(recipientsMax)])
+
+/**
+ * What may leave a wallet. An operation or a token that is not named may not; a cap that is left out is none. Caps are per token, over all
+ * operations, chains, and children of the wallet.
+ */
+export const PolicyDocument = z.strictObject({
+  operations: z.partialRecord(z.enum(policyOperations), z.strictObject({ recipients: Recipients })),
+  tokens: z
+    .record(z.string().min(1).max(32), Caps)
+    .refine((tokens) => Object.keys(tokens).length <= tokensMax, `must name at most ${tokensMax} tokens`),
+})
+export type PolicyDocument = z.output<typeof PolicyDocument>
+
+/** A cap as a number in 1e-18 of the token; undefined for none. */
+export function capOf(text: string | undefined): bigint | undefined {
+  if (text === undefined) return undefined
+  const cap = parseAmount(text, capDecimals)
+  if (typeof cap !== 'bigint') throw new Error('a policy holds a cap that is no amount')
+  return cap
+}
+
+/** An amount in the token's smallest unit as a number in 1e-18 of it. Tokens with more digits are not transferred. */
+export function attoOf(rawAmount: bigint, decimals: number): bigint {
+  if (decimals > capDecimals) throw new RangeError('a token finer than a policy can count')
+  return rawAmount * 10n ** BigInt(capDecimals - decimals)
+}
