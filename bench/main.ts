@@ -5,6 +5,7 @@ import { benchMpp, fullMpp, quickMpp } from './mpp.ts'
 import { benchSettle, fullSettle, quickSettle } from './settle.ts'
 import { benchVaults, fullVaults, largeVaults, quickVaults, vaultParts } from './vaults.ts'
 import { benchVerify, fullVerify, quickVerify } from './verify.ts'
+import { benchWatch, fullWatch, quickWatch } from './wallets-watch.ts'
 import { benchWebhooks, fullWebhooks, quickWebhooks } from './webhooks.ts'
 
 const args = process.argv.slice(2)
@@ -20,6 +21,7 @@ const benches = {
   settle: () =>
     benchSettle(quick ? quickSettle : fullSettle, closing, blockGas === undefined ? undefined : Number(blockGas)),
   webhooks: () => benchWebhooks(quick ? quickWebhooks : fullWebhooks, closing),
+  'wallets-watch': () => benchWatch(quick ? quickWatch : fullWatch, closing),
   vaults: () => benchVaults(quick ? quickVaults : vaultsPlan, closing, asked.length > 0 ? asked : vaultParts),
 }
 

@@ -1,4 +1,5 @@
 import { castOf } from './demo-cast.ts'
+import { hearOfDeposits } from './demo-deposits.ts'
 import { hearOfIt, type Listening } from './demo-listen.ts'
 import { tellOfMpp } from './demo-mpp.ts'
 import { tellOfProof } from './demo-proof.ts'
@@ -24,6 +25,9 @@ export async function tellStory({ dev, provider, listening, stopAll }: Stage, st
   const research = await tellOfSession(cast, step)
   await step("Through purser listen the provider's own machine hears of it too, signed", () =>
     hearOfIt(listening, research),
+  )
+  await step('Money comes to its own wallet, to a managed one and to a customer’s address: it hears of each', () =>
+    hearOfDeposits(cast, listening),
   )
   await tellOfProof(cast, research, { step, stopAll })
 }

@@ -70,6 +70,8 @@ async function startOn(dataDir: DataDir, options: DevOptions, stops: Stops): Pro
 }
 
 const bootAttemptsMax = 5
+/** The chains are on this machine: a deposit is seen at once, whatever the block time of the network that they stand for. */
+const depositPollMsMax = 250
 
 /** Between finding a port free and listening on it, another process may take it: then the next one is tried. */
 async function bootOnFreePort(dataDir: DataDir, options: DevOptions, ground: Ground): Promise<RunningServer> {
@@ -80,7 +82,7 @@ async function bootOnFreePort(dataDir: DataDir, options: DevOptions, ground: Gro
     const { keyFile, filesDir } = dataDir
     const config = devConfig({ databaseUrl, keyFile, filesDir, port, rpcUrls, logLevel: options.logLevel })
     try {
-      return await bootServer(config, { metricsOnMainPort: true })
+      return await bootServer(config, { metricsOnMainPort: true, depositPollMsMax })
     } catch (error) {
       if (!isPortTaken(error) || attempt === bootAttemptsMax) throw error
     }

@@ -18,8 +18,9 @@ test('the demo finds every step of its story true, tells no secret, ends with 0 
     '✓ 12. And on Tempo, to the other wallet',
     '✓ 17. Chain and log agree: three calls, one payment',
     '✓ 19. Through purser listen the provider',
-    '✓ 22. The agent checks the proof offline',
-    '✓ 24. A changed name or bit is found',
+    '✓ 20. Money comes to its own wallet, to a managed one',
+    '✓ 23. The agent checks the proof offline',
+    '✓ 25. A changed name or bit is found',
   ])
     expect(said).toContain(told)
   expect(said).not.toMatch(/sess_\w+\.|vat_|svc_test|whsec_/)

@@ -1,0 +1,28 @@
+import { isAddress } from '@purser/protocol'
+import { type Cast, inWords } from './demo-cast.ts'
+import type { Listening } from './demo-listen.ts'
+import { fundToken } from './faucet.ts'
+import { expectTrue } from './narrator.ts'
+
+const rawDeposit = 2_500_000n
+
+/** Somebody sends money without asking; the provider is told, for each kind of wallet, with the transaction that brought it. */
+export async function hearOfDeposits({ purser, onBase }: Cast, listening: Listening) {
+  const master = await purser.wallets.master.create({ name: 'Treasury', chain: 'base', supportedTokens: ['USDC'] })
+  const child = await purser.wallets.children.create(master.id, { name: 'Customer 7' })
+  const own = { id: onBase.walletId, address: onBase.receiver }
+  const began = performance.now()
+  for (const { id, address } of [own, master, child]) {
+    expectTrue(isAddress(address), `${id} has no address`)
+    const txHash = await fundToken(onBase.chain, 'USDC', address, rawDeposit)
+    const isIt = ({ payload }: { readonly payload: object }) => 'txHash' in payload && payload.txHash === txHash
+    const { event } = await listening.until((one) => one.event.type === 'deposit.success' && isIt(one.event))
+    const { walletId, rawAmount } = { walletId: undefined, rawAmount: undefined, ...event.payload }
+    expectTrue(walletId === id && rawAmount === String(rawDeposit), `${txHash} is told of otherwise than it was sent`)
+  }
+  const seconds = ((performance.now() - began) / 1_000).toFixed(1)
+  return {
+    value: undefined,
+    says: `deposit.success for ${own.id}, ${master.id} and ${child.id}: ${inWords(onBase, rawDeposit)} each, ${seconds} s in all`,
+  }
+}
