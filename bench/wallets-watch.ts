@@ -39,13 +39,14 @@ export async function benchWatch(plan: WatchPlan, closing: Closing): Promise<num
   for (const addresses of plan.addresses)
     runs.push(await runWith(db, home.postgres.url, { ...plan, addresses, closing }))
   console.log(
-    `\nwatcher of deposits: ${plan.blocks} blocks of ${plan.transfers} transfers, ${paidPerBlock} of them to watched addresses, read twice (at the head, and again some blocks later)\n`,
+    `\nwatcher of deposits: ${plan.blocks} blocks of ${plan.transfers} transfers, ${paidPerBlock} of them to watched addresses, read twice (at the head, and again\n  some blocks later); the node, which makes them up as it is asked, shares the machine\n`,
   )
   const head = [
     'watched addresses',
     'blocks/s',
     'ms a block',
     'CPU ms a block',
+    'blocks/CPU s',
     'look-ups/s',
     'set MB',
     'process MB',
@@ -60,6 +61,7 @@ export async function benchWatch(plan: WatchPlan, closing: Closing): Promise<num
         figure(1_000 / told.msPerBlock),
         figure(told.msPerBlock),
         figure(told.cpuMsPerBlock),
+        figure(1_000 / told.cpuMsPerBlock),
         figure(told.lookupsPerSecond),
         figure(told.setBytes / 1e6),
         figure(told.residentBytes / 1e6),

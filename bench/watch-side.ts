@@ -7,6 +7,7 @@ import { systemClock } from '../packages/server/src/platform/clock.ts'
 import type { Deps } from '../packages/server/src/platform/ctx.ts'
 import { openDb } from '../packages/server/src/platform/db/db.ts'
 import { createLog } from '../packages/server/src/platform/log.ts'
+import { createMetrics } from '../packages/server/src/platform/metrics.ts'
 import { createOutbound } from '../packages/server/src/platform/outbound.ts'
 import { systemRandom } from '../packages/server/src/platform/random.ts'
 import { runAsChild, setting } from './child-side.ts'
@@ -33,7 +34,7 @@ await runAsChild(async () => {
     rpcUrls: { 'base-sepolia': [nodeUrl] },
     rpcTimeoutMs: 20_000,
   })
-  const deps = { db, clock: systemClock, random: systemRandom, log } as unknown as Deps
+  const deps = { db, clock: systemClock, random: systemRandom, log, metrics: createMetrics() } as unknown as Deps
   const watched = createWatched(deps, 'test')
   const lease = await takeLease(db, network.name, { name: 'bench', leaseMs: 600_000 })
   if (lease === undefined) throw new Error('another process leads')

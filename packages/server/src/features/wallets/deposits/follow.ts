@@ -45,7 +45,11 @@ export function createFollower(following: Following): () => Promise<void> {
     // After the head: an address that was committed before any of these blocks is in the set when they are read.
     await watched.refresh()
     const place = await settle(following, heads.head)
+    const lag = lagGauge(deps, network)
+    // Also before reading, so that one who cannot read is seen to fall behind.
+    lag.set(Number(heads.head.number - place.scanned))
     const reached = await read(following, place, heads.head, pace)
+    lag.set(Number(heads.head.number - reached))
     const final = finalBlock(network, heads)
     if (final !== undefined) await confirmUpTo({ ...deps, reads }, lease, network, final < reached ? final : reached)
   }
@@ -151,4 +155,11 @@ async function knownAround({ deps, network }: Following, { from, to }: Range): P
   const limit = Number(to - from) + 2
   const known = await listScannedBlocks(deps.db, network.name, { below: to + 1n, limit })
   return known.filter(({ number }) => number >= from - 1n)
+}
+
+function lagGauge({ metrics }: Deps, { name }: Network) {
+  return metrics.gauge(
+    `purser_deposit_lag_blocks_${name.replaceAll('-', '_')}`,
+    `Blocks of ${name} that were not read for deposits yet.`,
+  )
 }
