@@ -87,7 +87,7 @@ export function hdPublicOf(node: HdPrivateNode, curve: HdCurve): HdPublicNode {
  * for the one index in 2^127 that has no child.
  */
 export function hdPrivateChild(node: HdPrivateNode, index: number, curve: HdCurve): HdPrivateNode {
-  const message = new Uint8Array(37)
+  const message = unmoved(37)
   if (index >= hdHardened) message.set(node.privateKey, 1)
   else message.set(compress(curve.publicKeyOf(node.privateKey)))
   const made = expand(node.chainCode, message, index, curve)
@@ -164,7 +164,17 @@ function compress(uncompressed: Uint8Array): Uint8Array {
 
 /** Not `slice`, which on Node's Buffer answers the same memory, wiped with the original. */
 function copy(bytes: Uint8Array, from: number, to: number): Uint8Array {
-  return Uint8Array.from(bytes.subarray(from, to))
+  const copied = unmoved(to - from)
+  copied.set(bytes.subarray(from, to))
+  return copied
+}
+
+/**
+ * Bytes that a collector of garbage does not move. It moves small arrays that have no buffer of their own, and what it leaves behind
+ * cannot be wiped.
+ */
+function unmoved(size: number): Uint8Array {
+  return new Uint8Array(new ArrayBuffer(size))
 }
 
 function checked(index: number, below: number): number {

@@ -60,8 +60,9 @@ async function loadNative(): Promise<Curve | undefined> {
       addToPublicKey: (publicKey, tweak) =>
         orNothing(() => curve.publicKeyTweakAdd(publicKey, tweak, false), /tweak was out of range/),
       addToPrivateKey(privateKey, tweak) {
-        // The binding adds in place.
-        const sum = Uint8Array.from(privateKey)
+        // The binding adds in place; a buffer of its own, so that what is wiped later was in no other place.
+        const sum = new Uint8Array(new ArrayBuffer(privateKey.length))
+        sum.set(privateKey)
         return orNothing(() => curve.privateKeyTweakAdd(sum, tweak), /tweak was out of range/)
       },
     }

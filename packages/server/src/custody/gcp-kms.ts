@@ -71,7 +71,8 @@ function checked(name: string, bytes: Uint8Array): Record<string, string> {
 
 function intact(base64: string, checksum: string): Uint8Array {
   const pooled = Buffer.from(base64, 'base64')
-  const bytes = Uint8Array.from(pooled)
+  const bytes = new Uint8Array(new ArrayBuffer(pooled.length))
+  bytes.set(pooled)
   pooled.fill(0)
   if (String(crc32c(bytes)) === checksum) return bytes
   bytes.fill(0)

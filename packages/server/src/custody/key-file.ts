@@ -40,7 +40,7 @@ export function readKeyFile(file: string): Uint8Array {
     const { mode, size } = fstatSync(descriptor)
     if (process.platform !== 'win32' && (mode & 0o077) !== 0)
       throw new Error(`${file} may be read by others; run: chmod 600 ${file}`)
-    const key = new Uint8Array(keyBytes)
+    const key = new Uint8Array(new ArrayBuffer(keyBytes))
     if (size !== keyBytes || readSync(descriptor, key, 0, keyBytes, 0) !== keyBytes)
       throw new Error(`${file} is not ${keyBytes} bytes`)
     return key

@@ -23,13 +23,13 @@ export async function seedOfEntropy(entropy: Uint8Array, passphrase = ''): Promi
 /** Words for 11 bits each of the entropy and its checksum, a space between them. */
 async function writeMnemonic(entropy: Uint8Array): Promise<Uint8Array> {
   const { wordlist } = await import('@scure/bip39/wordlists/english')
-  const bits = new Uint8Array(entropy.length + 1)
+  const bits = new Uint8Array(new ArrayBuffer(entropy.length + 1))
   bits.set(entropy)
   const digest = createHash('sha256').update(entropy).digest()
   bits.set(digest.subarray(0, 1), entropy.length)
   digest.fill(0)
   const count = (entropy.length * 33) / 4 / wordBits
-  const written = new Uint8Array(count * (letters + 1))
+  const written = new Uint8Array(new ArrayBuffer(count * (letters + 1)))
   let size = 0
   for (let index = 0; index < count; index++) {
     if (index > 0) written[size++] = 0x20
@@ -37,9 +37,7 @@ async function writeMnemonic(entropy: Uint8Array): Promise<Uint8Array> {
     for (let at = 0; at < word.length; at++) written[size++] = word.charCodeAt(at)
   }
   bits.fill(0)
-  const words = Uint8Array.from(written.subarray(0, size))
-  written.fill(0)
-  return words
+  return written.subarray(0, size)
 }
 
 /** The 11 bits from a position on. */
