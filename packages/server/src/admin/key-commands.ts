@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type KekRotation, type KeyRing, rotateKek, rotateMppSecret } from '../custody/index.ts'
+import { type KekRotation, type KeyRing, rotateKek, rotateMppSecret, rotateSealKey } from '../custody/index.ts'
 import { type Command, command, type Operator, type Outcome } from './command.ts'
 
 const rotateMpp = command({
@@ -32,7 +32,21 @@ const rotateKeys = command({
     }),
 })
 
-export const keyCommands: readonly Command[] = [rotateMpp, rotateKeys]
+const rotateSeal = command({
+  name: 'keys rotate-seal',
+  summary: 'Make a new key for offers, receipts, seals and webhooks; the old one stays in the key set.',
+  options: {},
+  schema: z.strictObject({}),
+  run: (operator) =>
+    withKeys(operator, async (ring) => {
+      const rotation = await rotateSealKey({ ...operator, ring })
+      const { current, retired } = rotation
+      const lines = [`${current} is in the key set and signs in ten minutes`, `${retired ?? 'none'} signs until then`]
+      return { text: lines.join('\n'), json: rotation, exitCode: 0 }
+    }),
+})
+
+export const keyCommands: readonly Command[] = [rotateMpp, rotateKeys, rotateSeal]
 
 async function withKeys(operator: Operator, work: (ring: KeyRing) => Promise<Outcome>): Promise<Outcome> {
   if (operator.openKeys !== undefined) return work(await operator.openKeys())

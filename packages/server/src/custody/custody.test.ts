@@ -138,7 +138,7 @@ test('no key is in the database in the clear, and no object that custody gives o
       settlementTokens: {},
       fileLinks: {},
       mppSecrets: {},
-      seal: { kid: custody.seal.kid, publicKeys: custody.seal.publicKeys },
+      seal: { kid: custody.seal.kid },
       walletKeys: {},
     }),
   )

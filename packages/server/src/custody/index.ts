@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Signatures } from '../chain/index.ts'
 import type { Signer } from '../chain/port.ts'
-import { type Clock, instantOf } from '../platform/clock.ts'
+import type { Clock } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
@@ -23,7 +23,7 @@ export type { GcpKmsSource, KeySource, KeySources } from './key-sources.ts'
 export { openKeyRing } from './key-sources.ts'
 export type { MppMacs, MppSecrets } from './mpp-secrets.ts'
 export { type KekRotation, rotateKek } from './rotate-kek.ts'
-export { rotateMppSecret } from './rotate-mpp-secret.ts'
+export { rotateMppSecret, rotateSealKey } from './rotate-service-key.ts'
 export type { ServiceSeal } from './service-seal.ts'
 export type { AccountNode, WalletKey, WalletKeys, WalletSigner } from './wallet-keys.ts'
 
@@ -76,7 +76,7 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
     settlementTokens: createTokens(await opened('settlement-token', making)),
     fileLinks: createLinks(await opened('file-link', making)),
     mppSecrets,
-    seal: await createServiceSeal(options.db, open, instantOf(0)),
+    seal: await createServiceSeal({ ...options, openKey: open }),
     walletKeys: createWalletKeys({ ...options, ring }),
   }
 }

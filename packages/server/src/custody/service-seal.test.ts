@@ -1,42 +1,113 @@
 import { createPublicKey, verify } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { instantOf } from '../platform/clock.ts'
+import { createLog } from '../platform/log.ts'
 import { markCurrent } from './kek-store.ts'
-import { createServiceSeal } from './service-seal.ts'
+import { createServiceSeal, type ServiceSeal } from './service-seal.ts'
 import { insertKey, markRetired, type SealedKeyRow } from './store.ts'
 
 let database: TestDatabase
+let nowMs: number
+let seeds: Uint8Array[]
+let made: number
 
-beforeAll(async () => {
+beforeEach(async () => {
   database = await freshDatabase()
+  nowMs = Date.parse('2026-01-01T00:00:00Z')
+  seeds = []
+  made = 0
+  await database.db.tx((tx) => markCurrent(tx, 'a-key', instantOf(nowMs)))
+  await rotate()
 })
-afterAll(() => database?.drop())
+afterEach(() => database?.drop())
+
+/** Retires the key that is current, if there is one, and makes the next: seal-1, seal-2, … */
+async function rotate(): Promise<void> {
+  made += 1
+  const name = { kid: `seal-${made}`, purpose: 'seal', algorithm: 'ed25519', fingerprint: 'a-key' }
+  await database.db.tx(async (tx) => {
+    await markRetired(tx, 'seal', instantOf(nowMs))
+    await insertKey(tx, { ...name, wrappedDataKey: new Uint8Array(), sealed: new Uint8Array() }, instantOf(nowMs))
+  })
+}
+
+async function openKey({ kid }: SealedKeyRow): Promise<Uint8Array> {
+  const seed = new Uint8Array(32).fill(Number(kid.split('-')[1]))
+  seeds.push(seed)
+  return seed
+}
+
+function aProcess(): Promise<ServiceSeal> {
+  const clock = { now: () => instantOf(nowMs) }
+  return createServiceSeal({ db: database.db, clock, log: createLog({ level: 'silent' }), openKey })
+}
+
+const message = Buffer.from('sealed')
+
+/** The names of the keys in the key set under which a signature verifies. */
+async function verifiedBy(seal: ServiceSeal, signature: Uint8Array): Promise<string[]> {
+  const keys = await seal.publicKeys()
+  return keys
+    .filter(({ x }) => {
+      const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+      return verify(null, message, key, signature)
+    })
+    .map(({ kid }) => kid)
+}
 
 test('the key that seals is unsealed at the start and not for each signature, its bytes are wiped, and it verifies by its public half', async () => {
-  const seeds: Uint8Array[] = []
-  const openKey = async ({ kid }: SealedKeyRow): Promise<Uint8Array> => {
-    const seed = new Uint8Array(32).fill(kid === 'seal-2' ? 2 : 1)
-    seeds.push(seed)
-    return seed
-  }
-  await database.db.tx(async (tx) => {
-    const name = { purpose: 'seal', algorithm: 'ed25519', fingerprint: 'a-key' }
-    const row = { ...name, wrappedDataKey: new Uint8Array(), sealed: new Uint8Array() }
-    await markCurrent(tx, 'a-key', new Date('2026-01-01T00:00:00Z'))
-    await insertKey(tx, { ...row, kid: 'seal-1' }, new Date('2026-01-01T00:00:00Z'))
-    await markRetired(tx, 'seal', new Date('2026-02-01T00:00:00Z'))
-    await insertKey(tx, { ...row, kid: 'seal-2' }, new Date('2026-02-01T00:00:00Z'))
-  })
-  const seal = await createServiceSeal(database.db, openKey, new Date(0))
-  const message = Buffer.from('sealed')
+  const seal = await aProcess()
   const signatures = await Promise.all(Array.from({ length: 100 }, () => seal.sign(message)))
-  expect(seeds).toHaveLength(2)
+  expect(seeds).toHaveLength(1)
   expect(seeds.flatMap((seed) => [...seed]).every((byte) => byte === 0)).toBe(true)
+  expect(seal.kid).toBe('seal-1')
+  for (const signature of signatures) expect(await verifiedBy(seal, signature)).toEqual(['seal-1'])
+})
+
+test('a new key is in every process’s key set before any process signs with it, and the old one never leaves it', async () => {
+  const processes = [await aProcess(), await aProcess()]
+  const early: { readonly kid: string; readonly signature: Uint8Array }[] = []
+  const strange: string[] = []
+  for (let second = 0; second < 700; second += 5) {
+    if (second === 20) await rotate()
+    nowMs += 5_000
+    for (const seal of processes) {
+      const { kid } = seal
+      const signature = await seal.sign(message)
+      early.push({ kid, signature })
+      for (const other of processes)
+        if ((await verifiedBy(other, signature)).join() !== kid) strange.push(`${kid} at ${second}`)
+    }
+  }
+  expect(strange).toEqual([])
+  expect(new Set(early.map(({ kid }) => kid))).toEqual(new Set(['seal-1', 'seal-2']))
+  for (const seal of processes) {
+    expect((await seal.publicKeys()).map(({ kid }) => kid)).toEqual(['seal-2', 'seal-1'])
+    const [first] = early
+    expect(await verifiedBy(seal, first?.signature ?? new Uint8Array(64))).toEqual(['seal-1'])
+  }
+})
+
+test('a new key is shown at once and signs ten minutes later', async () => {
+  const seal = await aProcess()
+  nowMs += 3_600_000
+  await rotate()
+  nowMs += 10_000
+  expect((await seal.publicKeys()).map(({ kid }) => kid)).toEqual(['seal-2', 'seal-1'])
+  nowMs += 589_000
+  expect(seal.kid).toBe('seal-1')
+  nowMs += 1_000
   expect(seal.kid).toBe('seal-2')
-  expect(seal.publicKeys.map(({ kid }) => kid)).toEqual(['seal-2', 'seal-1'])
-  const accepted = seal.publicKeys.map(({ x }) => {
-    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
-    return signatures.every((signature) => verify(null, message, key, signature))
-  })
-  expect(accepted).toEqual([true, false])
+  expect(await verifiedBy(seal, await seal.sign(message))).toEqual(['seal-2'])
+  expect(await (await aProcess()).sign(message)).toEqual(await seal.sign(message))
+})
+
+test('while the database does not answer, signing goes on with what is known', async () => {
+  const seal = await aProcess()
+  await database.drop()
+  nowMs += 60_000
+  expect(await seal.sign(message)).toHaveLength(64)
+  expect((await seal.publicKeys()).map(({ kid }) => kid)).toEqual(['seal-1'])
+  database = await freshDatabase()
 })

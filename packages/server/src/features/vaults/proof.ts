@@ -22,7 +22,7 @@ export async function getProof(ctx: Ctx, vaultId: VaultId, itemId: ItemId | unde
 async function wholeProof(ctx: Ctx, vaultId: VaultId): Promise<Proof> {
   const proof = await findProof(ctx.db, ctx.tenant, vaultId)
   if (proof === undefined) throw fail('vault-not-found')
-  return { ...proof, keys: keysOf(ctx) }
+  return { ...proof, keys: await keysOf(ctx) }
 }
 
 /** Out of the item's own row and the tree that the seal left: a vault of 100,000 items costs no more than one of ten. */
@@ -54,6 +54,7 @@ function sealedItem(id: ItemId, { name, mimeType, size, sha256 }: PlacedItem) {
   return mimeType === null ? { kind: 'document' as const, ...facts } : { kind: 'file' as const, mimeType, ...facts }
 }
 
-function keysOf({ serviceSeal, baseUrl }: Ctx) {
-  return serviceSeal.publicKeys.map(({ kid, x }) => ({ kid: keyIdOf(baseUrl, kid), x }))
+async function keysOf({ serviceSeal, baseUrl }: Ctx) {
+  const keys = await serviceSeal.publicKeys()
+  return keys.map(({ kid, x }) => ({ kid: keyIdOf(baseUrl, kid), x }))
 }

@@ -20,32 +20,38 @@ function didOf(baseUrl: string): string {
   return ['did:web', encodeURIComponent(host), ...path.map(encodeURIComponent)].join(':')
 }
 
-/** The keys that the service signs with, retired ones too, as a JSON Web Key Set and as the document of its DID. */
-export function keySetPages(baseUrl: string, keys: readonly PublicKey[]): PublicPage[] {
-  const jwks = keys.map(({ kid, x }) => ({ kty: 'OKP', crv: 'Ed25519', x, kid, use: 'sig', alg: 'EdDSA' }))
-  const did = didOf(baseUrl)
-  const methods = jwks.map(({ kty, crv, x, kid }) => ({
-    id: `${did}#${kid}`,
-    type: 'JsonWebKey2020',
-    controller: did,
-    publicKeyJwk: { kty, crv, x },
-  }))
-  const document = {
-    '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'],
-    id: did,
-    verificationMethod: methods,
-    assertionMethod: methods.map(({ id }) => id),
-  }
-  const didPage = pageOf('application/did+json', document)
+/** The keys that the service signs with, retired ones too, as a JSON Web Key Set and as the document of its DID. Read for each answer. */
+export function keySetPages(baseUrl: string, listKeys: () => Promise<readonly PublicKey[]>): PublicPage[] {
+  const didPage = pageOf('application/did+json', async () => didDocument(didOf(baseUrl), await listKeys()))
+  const keySet = pageOf('application/jwk-set+json', async () => ({ keys: (await listKeys()).map(jwkOf) }))
   return [
-    { path: '/.well-known/jwks.json', answer: pageOf('application/jwk-set+json', { keys: jwks }) },
+    { path: '/.well-known/jwks.json', answer: keySet },
     { path: '/.well-known/did.json', answer: didPage },
     // Where the base address has a path, the DID's document stands under that path and not under /.well-known.
     { path: '/did.json', answer: didPage },
   ]
 }
 
-function pageOf(type: string, document: unknown): PublicPage['answer'] {
-  const body = JSON.stringify(document)
-  return () => ({ status: 200, headers: { 'content-type': type, 'cache-control': 'public, max-age=300' }, body })
+function jwkOf({ kid, x }: PublicKey) {
+  return { kty: 'OKP', crv: 'Ed25519', x, kid, use: 'sig', alg: 'EdDSA' }
+}
+
+function didDocument(did: string, keys: readonly PublicKey[]) {
+  const methods = keys.map(jwkOf).map(({ kty, crv, x, kid }) => ({
+    id: `${did}#${kid}`,
+    type: 'JsonWebKey2020',
+    controller: did,
+    publicKeyJwk: { kty, crv, x },
+  }))
+  return {
+    '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'],
+    id: did,
+    verificationMethod: methods,
+    assertionMethod: methods.map(({ id }) => id),
+  }
+}
+
+function pageOf(type: string, document: () => Promise<unknown>): PublicPage['answer'] {
+  const headers = { 'content-type': type, 'cache-control': 'public, max-age=300' }
+  return async () => ({ status: 200, headers, body: JSON.stringify(await document()) })
 }

@@ -56,7 +56,11 @@ class HeldLine implements Line {
 }
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
-const serviceSeal = { kid: 'did:web:purser.test#seal-1', publicKeys: [], sign: async () => new Uint8Array(64) }
+const serviceSeal = {
+  kid: 'did:web:purser.test#seal-1',
+  publicKeys: async () => [],
+  sign: async () => new Uint8Array(64),
+}
 let organisation = 0
 
 function aStage(own: Partial<ListenersDeps> = {}) {

@@ -1,0 +1,34 @@
+import type { Clock } from '../platform/clock.ts'
+import type { Db } from '../platform/db/db.ts'
+import type { Random } from '../platform/random.ts'
+import { refuseOtherKeys } from './current-key.ts'
+import type { KeyRing } from './key-encryption.ts'
+import { type KeyRotation, replaceKey } from './service-keys.ts'
+
+export interface RotationOptions {
+  readonly db: Db
+  readonly clock: Clock
+  readonly random: Random
+  readonly ring: KeyRing
+}
+
+/**
+ * Makes a new secret for MPP challenges and retires the one before, in one transaction. Processes that run take it up by themselves;
+ * challenges made under the retired one can be paid until they expire. Needs the deployment's key-encryption key, and never makes one.
+ */
+export function rotateMppSecret(options: RotationOptions): Promise<KeyRotation> {
+  return replace('mpp-challenge', options)
+}
+
+/**
+ * Makes a new Ed25519 key for offers, receipts, seals and deliveries. It is in the key set at once and signs ten minutes later, in every
+ * process; the one before stays in the key set for ever.
+ */
+export function rotateSealKey(options: RotationOptions): Promise<KeyRotation> {
+  return replace('seal', options)
+}
+
+async function replace(purpose: 'mpp-challenge' | 'seal', options: RotationOptions): Promise<KeyRotation> {
+  await refuseOtherKeys(options)
+  return replaceKey(purpose, { ...options, isPrivateKey: () => true })
+}
