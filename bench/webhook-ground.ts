@@ -30,8 +30,6 @@ export interface WebhookGround {
   deleteHook(hook: Hook): Promise<void>
   /** Commits events in one transaction, from another process than the service's; answers their ids and when they were committed. */
   publish(events: readonly NewEvent[]): Promise<{ readonly ids: readonly string[]; readonly at: number }>
-  /** The events that told of vaults which were persisted. */
-  persistedVaults(): Promise<readonly { readonly eventId: string; readonly vaultId: string }[]>
   countArrived(): Promise<number>
   arrivedSince(count: number): Promise<readonly Arrived[]>
   /** Attempts on record of these webhooks, and how many deliveries, or events, still wait. */
@@ -89,11 +87,6 @@ export async function startWebhookGround(closing: Closing): Promise<WebhookGroun
       })
       return { ids, at: now() }
     },
-    persistedVaults: () =>
-      db.many(
-        z.object({ eventId: z.string(), vaultId: z.string() }),
-        sql`select id as event_id, payload ->> 'vaultId' as vault_id from events where type = 'vault.persisted'`,
-      ),
     countArrived: async () => Count.parse(await ask(receiver.port, getRequest('/count'))).count,
     arrivedSince: async (count) =>
       z.array(Arrived).parse(await ask(receiver.port, getRequest(`/arrived?from=${count}`))),

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { figure, quantile, table } from './figures.ts'
-import { makeVaults } from './vault-service.ts'
+import { parseObject } from './parse.ts'
 import { type Hook, now, type WebhookGround } from './webhook-ground.ts'
 
 export interface LatencyPlan {
@@ -75,23 +75,25 @@ async function committedElsewhere(ground: WebhookGround, name: string, events: n
 
 /** From the moment in which the request was sent: the commit comes after it, so the wait is told too long and never too short. */
 async function causedByRequests(ground: WebhookGround, { path }: Hook, events: number): Promise<Told> {
-  const vaults = await makeVaults(ground.service, events)
   const began = await ground.countArrived()
   const asked = new Map<string, number>()
   const { port, headers } = ground.service
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 16 })
-  let next = 0
+  const request = {
+    method: 'POST',
+    path: '/events/trigger',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ type: 'vault.persisted' }),
+  } as const
   await atRate(events, async () => {
-    const vaultId = vaults[next++] ?? ''
-    asked.set(vaultId, now())
-    const answer = await pool.request({ method: 'POST', path: `/vaults/${vaultId}/persist`, headers })
-    await answer.body.dump()
-    if (answer.statusCode !== 200) throw new Error(`a vault was not persisted: ${answer.statusCode}`)
+    const at = now()
+    const answer = await pool.request(request)
+    const { id } = parseObject(await answer.body.text())
+    if (typeof id !== 'string') throw new Error(`no event was triggered: ${answer.statusCode}`)
+    asked.set(id, at)
   })
   await pool.close()
-  const persisted = await ground.persistedVaults()
-  const sentAt = new Map(persisted.map(({ eventId, vaultId }) => [eventId, asked.get(vaultId) ?? Number.NaN]))
-  return { name: 'caused by a request to the same process', ...(await waitsOf(ground, path, began, sentAt)) }
+  return { name: 'caused by a request to the same process', ...(await waitsOf(ground, path, began, asked)) }
 }
 
 async function waitsOf(
