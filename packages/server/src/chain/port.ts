@@ -11,6 +11,9 @@ import type {
 import type { Tx } from '../platform/db/db.ts'
 import type { Id } from '../platform/ids.ts'
 import type { BlockReads } from './block-port.ts'
+import type { ChainHealth, TokenDomainState } from './health-port.ts'
+
+export type { ChainHealth, TokenDomainState } from './health-port.ts'
 
 /** The chains of this deployment. */
 export interface Chains {
@@ -25,22 +28,6 @@ export interface Chains {
   watch(): void
   /** Lets the asking under way finish. */
   stop(): Promise<void>
-}
-
-/** `unchecked` while no node has answered. */
-export type TokenDomainState = 'unchecked' | 'right' | 'wrong'
-
-/** How many nodes a network has, and how many of them are how. */
-export interface ChainHealth {
-  /** `unknown` until a node was asked. */
-  readonly status: 'unknown' | 'up' | 'down'
-  readonly nodes: number
-  readonly up: number
-  readonly resting: number
-  /** Of another chain than they stand for. */
-  readonly refused: number
-  /** Symbols of tokens that are not what the registry says. */
-  readonly wrongTokens: readonly string[]
 }
 
 declare module '../platform/ctx.ts' {

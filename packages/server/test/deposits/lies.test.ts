@@ -132,8 +132,9 @@ test.each([1, 7, 30])(
     const node = chain.node()
     let refused = 0
     let longest = 0
-    const limited = {
+    const limited: typeof node = {
       ...node,
+      onOneNode: (work) => work(limited),
       batch: (calls: Parameters<typeof node.batch>[0]) => {
         const filter = calls[0]?.method === 'eth_getLogs' ? Object(calls[0].params[0]) : {}
         const asked = Number(filter.toBlock) - Number(filter.fromBlock) + 1

@@ -11,6 +11,7 @@ export {
 } from './receiving.ts'
 export { walletRecounts } from './recount.ts'
 export { walletOperations } from './routes.ts'
+export { frozenAmountOf } from './screening/deposit-store.ts'
 export { screeningJobs, screeningRecurring } from './screening/jobs.ts'
 export { walletSweeps } from './sweep/jobs.ts'
 export { startSweepLanes, sweepHandler } from './sweep/lane.ts'

@@ -1,5 +1,10 @@
+import { instantOf } from '../../../platform/clock.ts'
+import { markPendingDepositsDue, markSendersDue } from './deposit-store.ts'
 import type { WorkCtx } from './screen.ts'
 import { lockFollow, markAddressesDue, markPendingDue, upsertFollow } from './store.ts'
+
+/** Older money may be long spent, and freezing its amount would lock somebody else's. */
+const freezesBackMs = 30 * 86_400_000
 
 /**
  * Compares the list that holds with the one that wallets were last compared with, and makes due whom the difference concerns; and, when
@@ -18,8 +23,12 @@ export async function followList(ctx: WorkCtx): Promise<void> {
     const still = await lockFollow(tx)
     if (still?.listVersion !== known?.listVersion) return
     const now = ctx.clock.now()
-    if (changed.length > 0) await markAddressesDue(tx, changed, now)
+    if (changed.length > 0) {
+      await markAddressesDue(tx, changed, now)
+      await markSendersDue(tx, changed, { now, since: instantOf(now.getTime() - freezesBackMs) })
+    }
     await markPendingDue(tx, now)
+    await markPendingDepositsDue(tx, now)
     await upsertFollow(tx, { listVersion: list.version, listAsOf: list.asOf })
   })
 }

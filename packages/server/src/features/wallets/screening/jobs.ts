@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { type Job, job, type Recurring } from '../../../platform/job.ts'
+import { listDueDeposits } from './deposit-store.ts'
+import { screenDeposits } from './deposits.ts'
 import { followList } from './follow.ts'
 import { screenWallets } from './screen.ts'
 import { findWalletToScreen, listDueWallets } from './store.ts'
@@ -31,7 +33,7 @@ const screenDueWallets: Recurring = {
     for (let batch = 0; batch < batchesMax; batch++) {
       const due = await listDueWallets(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)
       await screenWallets(ctx, due)
-      if (due.length < ctx.screening.addressesMax) return
+      if (due.length < ctx.screening.addressesMax) break
     }
   },
 }
@@ -43,5 +45,18 @@ const refreshSanctions: Recurring = {
   run: (ctx) => ctx.screening.refreshIfDue(),
 }
 
+/** Screens the senders of deposits whose time has come, as wallets are: a new deposit within seconds of being seen. */
+const screenDueDeposits: Recurring = {
+  name: 'wallets.screen-due-deposits',
+  everyMs: 2_000,
+  async run(ctx) {
+    for (let batch = 0; batch < batchesMax; batch++) {
+      const due = await listDueDeposits(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)
+      await screenDeposits(ctx, due)
+      if (due.length < ctx.screening.addressesMax) break
+    }
+  },
+}
+
 export const screeningJobs: readonly Job[] = [screenNewWallet]
-export const screeningRecurring: readonly Recurring[] = [refreshSanctions, screenDueWallets]
+export const screeningRecurring: readonly Recurring[] = [refreshSanctions, screenDueWallets, screenDueDeposits]

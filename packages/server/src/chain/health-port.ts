@@ -1,0 +1,15 @@
+/** `unchecked` while no node has answered. */
+export type TokenDomainState = 'unchecked' | 'right' | 'wrong'
+
+/** How many nodes a network has, and how many of them are how. */
+export interface ChainHealth {
+  /** `unknown` until a node was asked. */
+  readonly status: 'unknown' | 'up' | 'down'
+  readonly nodes: number
+  readonly up: number
+  readonly resting: number
+  /** Of another chain than they stand for. */
+  readonly refused: number
+  /** Symbols of tokens that are not what the registry says. */
+  readonly wrongTokens: readonly string[]
+}

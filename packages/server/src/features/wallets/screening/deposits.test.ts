@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto'
+import { networkByName, tokenBySymbol } from '@purser/protocol'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { ShiftedClock } from '../../../../test/webhooks/clock.ts'
+import { aWorld, type Org, type World } from '../../../../test/world.ts'
+import { createFakeScreening, type FakeScreening } from '../../../partners/screening/index.ts'
+import type { Screened } from '../../../partners/screening/port.ts'
+import { sql } from '../../../platform/db/db.ts'
+import { newId } from '../../../platform/ids.ts'
+import { systemCtx } from '../../../platform/work/runner.ts'
+import { frozenAmountOf } from './deposit-store.ts'
+import { screeningRecurring } from './jobs.ts'
+
+const dayMs = 86_400_000
+const listed: Screened = { result: 'flagged', reason: 'listed', oracle: 'clean' }
+const clean: Screened = { result: 'clear', reason: 'clean', oracle: 'clean' }
+const nobodyKnows: Screened = { result: 'pending', reason: 'list-stale', oracle: 'clean' }
+const network = networkByName('base-sepolia')
+const usdc = network && tokenBySymbol(network, 'USDC')?.address
+if (network === undefined || usdc === undefined) throw new Error('no USDC')
+
+let world: World
+let org: Org
+let clock: ShiftedClock
+let screening: FakeScreening
+
+beforeEach(async () => {
+  clock = new ShiftedClock()
+  screening = createFakeScreening(() => clock.now())
+  world = await aWorld({ config: { role: 'api' }, boot: { clock, screening } })
+  org = await world.organisation()
+})
+afterEach(() => world.stop())
+
+async function screenWhatIsDue(): Promise<void> {
+  for (const work of screeningRecurring) await work.run(systemCtx(world.server.deps))
+}
+
+function anAddress(): `0x${string}` {
+  return privateKeyToAddress(generatePrivateKey())
+}
+
+/** A deposit as the watcher stores it. */
+async function aDeposit(walletId: string, from: string, rawAmount: bigint, direction = 'in'): Promise<string> {
+  const { deps } = world.server
+  const transactionId = newId('wtx', deps)
+  const hash = `0x${randomBytes(32).toString('hex')}`
+  const now = clock.now()
+  await world.database.db.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at)
+    values (${transactionId}, ${org.id}, 'test', ${walletId}, 'base-sepolia', 'base', ${hash}, 0, ${direction}, 'transfer', 'pending',
+      ${usdc}, 'USDC', 6, ${rawAmount.toString()}, ${from}, ${anAddress()}, 1, ${hash}, ${now}, ${now})`)
+  return transactionId
+}
+
+async function statusOf(transactionId: string): Promise<string> {
+  const row = await world.database.db.one(
+    z.object({ amlStatus: z.string(), frozen: z.string() }),
+    sql`select aml_status, frozen_raw_amount::text as frozen from wallet_transactions where id = ${transactionId}`,
+  )
+  return `${row.amlStatus} ${row.frozen}`
+}
+
+const managed = () => newId('mwt', world.server.deps)
+
+function frozenIn(walletId: string): Promise<bigint> {
+  const tenant = { organisationId: org.id, environment: 'test' } as const
+  return frozenAmountOf(world.database.db, tenant, walletId, { network: 'base-sepolia', token: usdc ?? '0x' })
+}
+
+test('a flagged sender freezes exactly that amount of a managed wallet, and of a wallet that the customer holds nothing', async () => {
+  const [bad, good] = [anAddress(), anAddress()]
+  screening.say(bad, listed)
+  const [mwt, cad, byw] = [managed(), newId('cad', world.server.deps), (await world.wallet(org)).id]
+  const ids = [
+    await aDeposit(mwt, bad, 500n),
+    await aDeposit(mwt, good, 7_000n),
+    await aDeposit(cad, bad, 30n),
+    await aDeposit(byw, bad, 40n),
+    await aDeposit(mwt, bad, 60n, 'out'),
+  ]
+  await screenWhatIsDue()
+  expect(await Promise.all(ids.map(statusOf))).toEqual([
+    'flagged 500',
+    'clear 0',
+    'flagged 30',
+    'flagged 0',
+    'pending 0',
+  ])
+  expect(await Promise.all([mwt, cad, byw].map(frozenIn))).toEqual([500n, 30n, 0n])
+})
+
+test('what is frozen is let go with a fresh clear result, and with nothing less', async () => {
+  const bad = anAddress()
+  screening.say(bad, listed)
+  const wallet = managed()
+  const deposit = await aDeposit(wallet, bad, 500n)
+  await screenWhatIsDue()
+  screening.say(bad, nobodyKnows)
+  clock.forward(dayMs)
+  await screenWhatIsDue()
+  expect(await statusOf(deposit)).toBe('flagged 500')
+  screening.say(bad, clean)
+  clock.forward(dayMs)
+  await screenWhatIsDue()
+  expect([await statusOf(deposit), await frozenIn(wallet)]).toEqual(['clear 0', 0n])
+  const { list } = await world.call(org.liveKey, 'GET', '/organisations/current/audit-log')
+  expect(list.filter(({ action }) => action === 'wallets.transactions.screen')).toHaveLength(2)
+})
+
+test('a deposit of whose sender nobody can say stays pending, and is asked about again until somebody can', async () => {
+  const from = anAddress()
+  screening.say(from, nobodyKnows)
+  const deposit = await aDeposit(managed(), from, 500n)
+  await screenWhatIsDue()
+  expect(await statusOf(deposit)).toBe('pending 0')
+  screening.say(from, clean)
+  clock.forward(61_000)
+  await screenWhatIsDue()
+  expect(await statusOf(deposit)).toBe('clear 0')
+})
+
+test('a sender who is listed later freezes what came in the last thirty days, and what is older stays as it is', async () => {
+  const from = anAddress()
+  const old = await aDeposit(managed(), from, 1n)
+  await screenWhatIsDue()
+  clock.forward(31 * dayMs)
+  const recent = await aDeposit(managed(), from, 2n)
+  await screenWhatIsDue()
+  screening.say(from, listed)
+  screening.swapList([from.toLowerCase()])
+  await screenWhatIsDue()
+  expect([await statusOf(old), await statusOf(recent)]).toEqual(['clear 0', 'flagged 2'])
+})
+
+test('what a reorganisation took back freezes nothing', async () => {
+  const bad = anAddress()
+  screening.say(bad, listed)
+  const wallet = managed()
+  const deposit = await aDeposit(wallet, bad, 500n)
+  await screenWhatIsDue()
+  await world.database.db.run(sql`update wallet_transactions set status = 'withdrawn' where id = ${deposit}`)
+  expect(await frozenIn(wallet)).toBe(0n)
+})
