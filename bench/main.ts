@@ -5,13 +5,16 @@ import { benchMpp, fullMpp, quickMpp } from './mpp.ts'
 import { benchSettle, fullSettle, quickSettle } from './settle.ts'
 import { benchVaults, fullVaults, largeVaults, quickVaults, vaultParts } from './vaults.ts'
 import { benchVerify, fullVerify, quickVerify } from './verify.ts'
-import { benchWatch, fullWatch, quickWatch } from './wallets-watch.ts'
+import { benchWallets, fullWallets, quickWallets, walletParts } from './wallets.ts'
 import { benchWebhooks, fullWebhooks, quickWebhooks } from './webhooks.ts'
 
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
 const blockGas = args.flatMap((arg) => /^--block-gas=(\d{1,12})$/.exec(arg)?.[1] ?? [])[0]
-const asked = vaultParts.filter((part) => args.includes(`--part=${part}`))
+const askedOf = <P extends string>(parts: readonly P[]): readonly P[] => {
+  const asked = parts.filter((part) => args.includes(`--part=${part}`))
+  return asked.length > 0 ? asked : parts
+}
 const vaultsPlan = args.includes('--large') ? largeVaults : fullVaults
 const closing = createClosing()
 const benches = {
@@ -21,14 +24,14 @@ const benches = {
   settle: () =>
     benchSettle(quick ? quickSettle : fullSettle, closing, blockGas === undefined ? undefined : Number(blockGas)),
   webhooks: () => benchWebhooks(quick ? quickWebhooks : fullWebhooks, closing),
-  'wallets-watch': () => benchWatch(quick ? quickWatch : fullWatch, closing),
-  vaults: () => benchVaults(quick ? quickVaults : vaultsPlan, closing, asked.length > 0 ? asked : vaultParts),
+  wallets: () => benchWallets(quick ? quickWallets : fullWallets, closing, askedOf(walletParts)),
+  vaults: () => benchVaults(quick ? quickVaults : vaultsPlan, closing, askedOf(vaultParts)),
 }
 
 const wanted = args.find((arg) => !arg.startsWith('--'))
 if (!isBench(wanted)) {
   console.error(
-    `Say which: npm run bench -- ${Object.keys(benches).join('|')} [--quick] [--block-gas=<gas>] [--part=${vaultParts.join('|')}] [--large]`,
+    `Say which: npm run bench -- ${Object.keys(benches).join('|')} [--quick] [--block-gas=<gas>] [--part=${[...vaultParts, ...walletParts].join('|')}] [--large]`,
   )
   process.exit(2)
 }
