@@ -51,6 +51,11 @@ export function createFollower(following: Following): () => Promise<void> {
     const reached = await read(following, place, heads.head, pace)
     lag.set(Number(heads.head.number - reached))
     const final = finalBlock(network, heads)
+    if (tag !== undefined && final === undefined)
+      deps.log.warn(
+        { network: network.name, tag },
+        'the node does not know the block by which deposits are confirmed; they wait',
+      )
     if (final !== undefined) await confirmUpTo({ ...deps, reads }, lease, network, final < reached ? final : reached)
   }
 }

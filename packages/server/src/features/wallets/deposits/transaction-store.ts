@@ -128,8 +128,10 @@ export function lockRowsElsewhere(
     TransactionRow,
     sql`
     select ${columns} from wallet_transactions
-    where network = ${network} and status <> 'withdrawn' and exists (
-      select from unnest(${numbers}::bigint[], ${hashes}::text[]) as given (number, hash)
+    where network = ${network} and status <> 'withdrawn'
+      and block_number between (select min(number) from unnest(${numbers}::bigint[]) as number)
+        and (select max(number) from unnest(${numbers}::bigint[]) as number)
+      and exists (select from unnest(${numbers}::bigint[], ${hashes}::text[]) as given (number, hash)
       where number = block_number and hash <> block_hash)
     order by id for update`,
   )
