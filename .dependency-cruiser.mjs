@@ -28,6 +28,7 @@ const featureRooms = [
   'plans',
   'registry',
   'sessions',
+  'transfers',
   'vaults',
   'wallets',
   'webhooks',

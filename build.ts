@@ -93,6 +93,8 @@ function importingJs(text: string): string {
     .preProcessFile(text)
     .importedFiles.filter(({ fileName }) => fileName.startsWith('.') && fileName.endsWith('.ts'))
     .map(({ fileName, pos }) => text.indexOf(fileName, pos) + fileName.length - '.ts'.length)
+    // Modules that are augmented are listed after all that are imported, wherever they stand.
+    .sort((left, right) => left - right)
   const from = [0, ...endings.map((ending) => ending + '.ts'.length)]
   return from.map((start, index) => text.slice(start, endings[index])).join('.js')
 }

@@ -8,6 +8,7 @@ export const featureEdges = {
   chains: [],
   plans: [],
   sessions: ['payments', 'plans', 'vaults'],
+  transfers: ['chains', 'wallets'],
   vaults: ['plans'],
   registry: [],
   webhooks: ['plans'],

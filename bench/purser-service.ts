@@ -38,6 +38,7 @@ function config(): Config {
     addressLimit: generous,
     trustProxy: false,
     settleWaitMs: 30_000,
+    transferWaitMs: 30_000,
     facilitatorWaitMs: 45_000,
     sponsorTempoFees: false,
     settleMicroUsdMin: 1_000n,

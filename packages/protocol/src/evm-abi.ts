@@ -80,6 +80,13 @@ export function encodeAuthorizationState(authorizer: Address, nonce: Hex): Hex {
   return `${selector.authorizationState}${addressWord(authorizer)}${bytes32Word(nonce)}`
 }
 
+const transferSelector = selectorOf('transfer(address,uint256)')
+
+/** Call data of ERC-20 and TIP-20 `transfer`; the amount in the token's smallest unit. */
+export function encodeTransfer(to: Address, amount: bigint): Hex {
+  return `${transferSelector}${addressWord(to)}${uintWord(amount)}`
+}
+
 /** Call data that asks for an account's balance (ERC-20). */
 export function encodeBalanceOf(account: Address): Hex {
   return `${selector.balanceOf}${addressWord(account)}`

@@ -64,6 +64,7 @@ export {
   encodeBalanceOf,
   encodeIsSanctioned,
   encodeIsValidSignature,
+  encodeTransfer,
   encodeTransferWithAuthorization,
   multicall3Address,
   tokenReads,

@@ -6,6 +6,7 @@ import { paymentsOf } from './payments.ts'
 import { registryOf } from './registry.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
 import { sessionsOf } from './sessions.ts'
+import { transfersOf } from './transfers.ts'
 import { type Method, type RequestOptions, type TransportSettings, transport } from './transport.ts'
 import { vaultsOf } from './vaults.ts'
 import { chainsOf, walletsOf } from './wallets.ts'
@@ -47,6 +48,7 @@ export function createPurser(options: PurserOptions) {
     webhooks: webhooksOf(send),
     events: eventsOf(send, open),
     wallets: walletsOf(send),
+    transfers: transfersOf(send),
     withdrawals: withdrawalsOf(send),
     chains: chainsOf(send),
     /**

@@ -142,7 +142,8 @@ test.each([
 test('the published service lists what its configuration lacks and ends with 2', async () => {
   const { code, stderr } = await run(program('purser-serve'), [])
   expect(code).toBe(2)
-  expect(stderr).toMatch(/DATABASE_URL: is missing.*KEY_ENCRYPTION_KEY_FILE: is missing/s)
+  expect(stderr).toContain('DATABASE_URL: is missing')
+  expect(stderr).toContain('KEY_ENCRYPTION_KEY_FILE: is missing')
 })
 
 test('the published programs set up an empty database, make a key, serve it and stop in order', async () => {

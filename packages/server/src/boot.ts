@@ -1,6 +1,7 @@
 import type { Config } from './config.ts'
 import { buildDeps, type Overrides } from './deps.ts'
 import { createSettlementLanes, settlementHandler } from './features/payments/index.ts'
+import { transferHandler } from './features/transfers/index.ts'
 import { startDepositWatcher, startSweepLanes, sweepHandler } from './features/wallets/index.ts'
 import { WebhookWorker } from './features/webhooks/index.ts'
 import { partnerPages } from './features/withdrawals/index.ts'
@@ -55,6 +56,7 @@ type Built = Awaited<ReturnType<typeof buildDeps>>
 
 function startWork(deps: Deps, built: Built, { depositPollMsMax }: BootOptions): () => Promise<void> {
   built.lanes.start([settlementHandler(deps), sweepHandler(deps)])
+  deps.accountLanes.start([transferHandler(deps)])
   const settlementLanes = createSettlementLanes(deps, built.lanes)
   built.onSettlementWanted(() => settlementLanes.nudge())
   const sweepLanes = startSweepLanes(deps, built.lanes)
@@ -66,7 +68,7 @@ function startWork(deps: Deps, built: Built, { depositPollMsMax }: BootOptions):
     await Promise.all([settlementLanes.stop(), sweepLanes.stop(), runner.stop(), deposits.stop()])
     // Last, since those may still have written events; what it leaves is another process's.
     await webhooks.stop()
-    await built.lanes.stop()
+    await Promise.all([built.lanes.stop(), deps.accountLanes.stop()])
   }
 }
 

@@ -36,6 +36,8 @@ export interface Config {
   readonly trustProxy: boolean
   /** Longest that a settle call waits for the outcome before it answers 202. */
   readonly settleWaitMs: number
+  /** How long a transfer waits for its block before it is answered as pending. */
+  readonly transferWaitMs: number
   /** Longest that the facilitator's settle waits before it answers `settlement_pending`; the official clients in Python and Go give up after 30 s. */
   readonly facilitatorWaitMs: number
   /** Smallest payment that is settled on chain, in millionths of a US dollar. */
@@ -122,6 +124,7 @@ export function readConfig(
     },
     trustProxy: read.oneOf('TRUST_PROXY', ['true', 'false'], 'false') === 'true',
     settleWaitMs: read.integer('SETTLE_WAIT_MS', 10_000, 0, 50_000),
+    transferWaitMs: read.integer('TRANSFER_WAIT_MS', 30_000, 0, 50_000),
     facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 25_000, 0, 80_000),
     settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 0, 1_000_000_000)),
     settleGasPerDayMax: BigInt(read.integer('SETTLE_GAS_PER_DAY_MAX', 1_000_000_000, 0, Number.MAX_SAFE_INTEGER)),

@@ -1,5 +1,11 @@
 import { type Network, networks } from '@purser/protocol'
-import { createChains, createLanes, createSignatures, createTempoTransactions } from './chain/index.ts'
+import {
+  createAccountLanes,
+  createChains,
+  createLanes,
+  createSignatures,
+  createTempoTransactions,
+} from './chain/index.ts'
 import type { ChainHealth, Chains } from './chain/port.ts'
 import type { Config } from './config.ts'
 import { openCustody } from './custody/index.ts'
@@ -14,7 +20,7 @@ import {
 } from './features/payments/index.ts'
 import { publicRoutes } from './features/registry/index.ts'
 import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
-import { createWalletPorts, walletRecounts } from './features/wallets/index.ts'
+import { createAccountSigners, createWalletPorts, walletRecounts } from './features/wallets/index.ts'
 import { Listeners, webhookRecount } from './features/webhooks/index.ts'
 import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
 import { openPartners } from './partners/index.ts'
@@ -138,6 +144,13 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       mppSecrets: custody.mppSecrets,
       serviceSeal: custody.seal,
       walletKeys: custody.walletKeys,
+      accountLanes: createAccountLanes({
+        deps: floor,
+        chains,
+        except: custody.settler.address,
+        signerOf: createAccountSigners({ db, walletKeys: custody.walletKeys }),
+      }),
+      transferWaitMs: config.transferWaitMs,
       signatures,
       eip6492Factories: new Set(config.eip6492Factories.map((factory) => factory.toLowerCase())),
       settleWaitMs: config.settleWaitMs,

@@ -1,5 +1,6 @@
 import { followTransactions, paymentRecurring } from './features/payments/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
+import { transferRecurring } from './features/transfers/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
 import { screeningJobs, screeningRecurring, walletSweeps } from './features/wallets/index.ts'
 import { sweepEvents } from './features/webhooks/index.ts'
@@ -32,4 +33,5 @@ export const recurring: readonly Recurring[] = [
   sweepPayoutHints,
   ...screeningRecurring,
   ...walletSweeps,
+  ...transferRecurring,
 ]

@@ -5,6 +5,7 @@ import { organisationOperations } from './features/organisations/index.ts'
 import { facilitatorOperations, paymentOperations } from './features/payments/index.ts'
 import { registryOperations } from './features/registry/index.ts'
 import { sessionOperations } from './features/sessions/index.ts'
+import { transferOperations } from './features/transfers/index.ts'
 import {
   vaultFileOperations,
   vaultOperations,
@@ -23,6 +24,7 @@ export const operations: readonly Operation[] = [
   ...facilitatorOperations,
   ...walletOperations,
   ...depositOperations,
+  ...transferOperations,
   ...bankAccountOperations,
   ...chainOperations,
   ...organisationOperations,

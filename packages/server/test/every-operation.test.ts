@@ -73,9 +73,11 @@ const asksAChain = [
   'wallets.master.balances',
   'wallets.children.balances',
   'wallets.master.sweep',
+  'transfers.create',
+  'transfers.quote',
 ]
 const isWithoutChain = (id: string, { status, text }: { readonly status: number; readonly text: string }): boolean =>
-  asksAChain.includes(id) && status === 503 && text.includes('/problems/chain-not-configured')
+  asksAChain.includes(id) && status === 503 && /\/problems\/(chain-not-configured|partner-unavailable)/.test(text)
 
 test.each(each.filter(([, { method }]) => method !== 'DELETE'))(
   '%s answers a good request as openapi.json says',

@@ -34,6 +34,8 @@ export interface Resources {
   readonly evt: string
   /** A bank account. */
   readonly bac: string
+  /** A transfer that was made where there was a chain. */
+  readonly wtx: string
 }
 
 /** A request of an operation: what stands in the path's braces, and the body. */
@@ -65,9 +67,11 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
   const [route] = (await world.call(key, 'GET', '/registry/routes?limit=1')).list
   const vaults = await makeVaults(world, key)
   const session = await makeSession(world, key, body)
+  const managed = await makeManaged(world, key)
   return {
     byw: wallet.id,
-    ...(await makeManaged(world, key)),
+    ...managed,
+    wtx: await makeTransfer(world, owner, managed.mwt),
     pay: String(verified.body.paymentId),
     plog: String(log?.id),
     key: String(spare.body.id),
@@ -93,6 +97,17 @@ async function makeManaged(world: World, key: string): Promise<Pick<Resources, '
     select ${swp}, organisation_id, environment, id, chain, network, 'USDC', 6, 'request', false, 'sweeping', created_at
     from master_wallets where id = ${id}`)
   return { mwt: String(id), cad: String(child.body.id), swp }
+}
+
+async function makeTransfer({ database, server }: World, { id }: Org, walletId: string): Promise<string> {
+  const transferId = newId('wtx', server.deps)
+  const address = addressNumber(8)
+  await database.db.run(sql`
+    insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
+      from_token, to_token, decimals, raw_amount, route, route_reason, status, created_at)
+    values (${transferId}, ${id}, 'test', ${walletId}, ${address}, ${address}, 'base', 'base-sepolia', 'base', 'base-sepolia', 'USDC', 'USDC', 6,
+      1000000, 'direct', 'USDC stays USDC.', 'pending', now())`)
+  return transferId
 }
 
 /** Where nobody listens. */
@@ -191,6 +206,10 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     // Refused, since these worlds have no chain; a rescan that finds something is in test/deposits.
     'wallets.deposits.rescan': () => ({ body: { chain: 'base', txHash: `0x${'ab'.repeat(32)}` } }),
     'wallets.byo.balances': () => ({ params: { id: ids.byw } }),
+    'transfers.create': () => ({ body: transferOf(ids) }),
+    'transfers.quote': () => ({ body: transferOf(ids) }),
+    'transfers.list': () => ({}),
+    'transfers.get': () => ({ params: { id: ids.wtx } }),
     'wallets.master.create': () => ({ body: { name: 'Treasury', chain: 'base', supportedTokens: ['USDC'] } }),
     'wallets.master.list': () => ({}),
     'wallets.master.get': () => ({ params: { id: ids.mwt } }),
@@ -282,6 +301,11 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'registry.routes.get': () => ({ params: { id: ids.reg } }),
     'registry.routes.update': () => ({ params: { id: ids.reg }, body: { isPublic: true } }),
   }
+}
+
+function transferOf({ mwt }: Resources) {
+  const toAddress = addressNumber(7)
+  return { fromWalletId: mwt, fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '1', toAddress }
 }
 
 /** A snapshot of a route of its own for each number. */

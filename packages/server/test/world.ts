@@ -127,6 +127,7 @@ function testConfig(
     addressLimit: { perSecond: 1_000_000, burst: 1_000_000 },
     trustProxy: false,
     settleWaitMs: 10_000,
+    transferWaitMs: 10_000,
     facilitatorWaitMs: 25_000,
     settleMicroUsdMin: 1_000n,
     settleGasPerDayMax: 10n ** 15n,

@@ -546,6 +546,77 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/wallet-infra/transfer": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Send money from a managed wallet or child address.
+         * @description Waits for a block for up to 30 seconds: `confirmed`, or `pending` when none came, and `transfer.completed` or `transfer.failed` follows. A child that cannot pay for gas is sent it by its master first. Use an Idempotency-Key: a repeat then never sends twice.
+         */
+        readonly post: operations["transfers.create"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/transfer/quote": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Say what a transfer would cost and how it would go; nothing moves. */
+        readonly post: operations["transfers.quote"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/transfers": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the transfers, newest first. */
+        readonly get: operations["transfers.list"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/transfers/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get a transfer. */
+        readonly get: operations["transfers.get"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/wallet-infra/bank-accounts": {
         readonly parameters: {
             readonly query?: never;
@@ -6534,6 +6605,539 @@ export interface operations {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                     readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "transfers.create": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly fromWalletId: string;
+                    /** @enum {string} */
+                    readonly fromWalletType?: "master" | "child";
+                    /**
+                     * @description The wallet's own chain when left out.
+                     * @enum {string}
+                     */
+                    readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                    readonly fromToken: string;
+                    /** @example 0x036CbD53842c5426634e7929541eC2318f3dCF7e */
+                    readonly toAddress: string;
+                    /** @enum {string} */
+                    readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                    readonly toToken: string;
+                    /**
+                     * @description Decimal amount in whole tokens.
+                     * @example 12.5
+                     */
+                    readonly amount: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 201: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        readonly toAddress: string;
+                        /** @description Null until the transaction is signed. */
+                        readonly txHash: string | null;
+                        /** @enum {string} */
+                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @enum {string} */
+                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly fromToken: string;
+                        readonly toToken: string;
+                        readonly amount: string;
+                        /** @description What arrives, in whole tokens of toToken. */
+                        readonly toAmount: string;
+                        /** @description What the chain took, or is expected to take at most, in feeToken. */
+                        readonly feeAmount: string;
+                        readonly feeToken: string;
+                        /** @enum {string} */
+                        readonly route: "direct" | "partner-swap" | "partner-bridge";
+                        /** @description Why this route, in words. */
+                        readonly routeReason: string;
+                        /** @enum {string} */
+                        readonly status: "pending" | "confirmed" | "failed";
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        readonly refundTxHash: string | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly confirmedAt: string | null;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `chain-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "transfers.quote": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly fromWalletId: string;
+                    /** @enum {string} */
+                    readonly fromWalletType?: "master" | "child";
+                    /**
+                     * @description The wallet's own chain when left out.
+                     * @enum {string}
+                     */
+                    readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                    readonly fromToken: string;
+                    /** @example 0x036CbD53842c5426634e7929541eC2318f3dCF7e */
+                    readonly toAddress: string;
+                    /** @enum {string} */
+                    readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                    readonly toToken: string;
+                    /**
+                     * @description Decimal amount in whole tokens.
+                     * @example 12.5
+                     */
+                    readonly amount: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {string} */
+                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @enum {string} */
+                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly fromToken: string;
+                        readonly toToken: string;
+                        readonly amount: string;
+                        /** @description What arrives, in whole tokens of toToken. */
+                        readonly toAmount: string;
+                        /** @description What the chain took, or is expected to take at most, in feeToken. */
+                        readonly feeAmount: string;
+                        readonly feeToken: string;
+                        /** @enum {string} */
+                        readonly route: "direct" | "partner-swap" | "partner-bridge";
+                        /** @description Why this route, in words. */
+                        readonly routeReason: string;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `chain-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "transfers.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+                readonly fromWalletId?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        readonly toAddress: string;
+                        /** @description Null until the transaction is signed. */
+                        readonly txHash: string | null;
+                        /** @enum {string} */
+                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @enum {string} */
+                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly fromToken: string;
+                        readonly toToken: string;
+                        readonly amount: string;
+                        /** @description What arrives, in whole tokens of toToken. */
+                        readonly toAmount: string;
+                        /** @description What the chain took, or is expected to take at most, in feeToken. */
+                        readonly feeAmount: string;
+                        readonly feeToken: string;
+                        /** @enum {string} */
+                        readonly route: "direct" | "partner-swap" | "partner-bridge";
+                        /** @description Why this route, in words. */
+                        readonly routeReason: string;
+                        /** @enum {string} */
+                        readonly status: "pending" | "confirmed" | "failed";
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        readonly refundTxHash: string | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly confirmedAt: string | null;
+                    }[];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "transfers.get": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        readonly toAddress: string;
+                        /** @description Null until the transaction is signed. */
+                        readonly txHash: string | null;
+                        /** @enum {string} */
+                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @enum {string} */
+                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly fromToken: string;
+                        readonly toToken: string;
+                        readonly amount: string;
+                        /** @description What arrives, in whole tokens of toToken. */
+                        readonly toAmount: string;
+                        /** @description What the chain took, or is expected to take at most, in feeToken. */
+                        readonly feeAmount: string;
+                        readonly feeToken: string;
+                        /** @enum {string} */
+                        readonly route: "direct" | "partner-swap" | "partner-bridge";
+                        /** @description Why this route, in words. */
+                        readonly routeReason: string;
+                        /** @enum {string} */
+                        readonly status: "pending" | "confirmed" | "failed";
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        readonly refundTxHash: string | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly confirmedAt: string | null;
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `transfer-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                     readonly [name: string]: unknown;
                 };
                 content: {

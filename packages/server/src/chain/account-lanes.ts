@@ -4,7 +4,7 @@ import { newId } from '../platform/ids.ts'
 import { pause } from '../platform/work/runner.ts'
 import { type LaneParts, passLane, pollMsOf, resumeLane, waitForWork } from './lane.ts'
 import { findNextNonce, insertLane, insertTransaction, listOpenSenders, takeNonce } from './lane-store.ts'
-import type { AccountLanes, Chains, LaneHandler, Signer } from './port.ts'
+import type { AccountLanes, Chains, LaneHandler, LaneSigner } from './port.ts'
 
 const idlePollMs = 250
 const leaderRetryMs = 2_000
@@ -18,7 +18,7 @@ export interface AccountLanesOptions {
   /** Whose lanes are driven elsewhere: the settler's. */
   readonly except: Address
   /** Who signs for an account; undefined where nobody here does. */
-  readonly signerOf: (account: Address) => Promise<Pick<Signer, 'signTransaction'> | undefined>
+  readonly signerOf: (account: Address) => Promise<LaneSigner | undefined>
 }
 
 /**

@@ -18,6 +18,7 @@ import {
 } from '@purser/protocol'
 import type { Clock } from '../platform/clock.ts'
 import { fail } from './errors.ts'
+import { feeLimits, firstFees } from './fees.ts'
 import { readHoldings } from './holdings.ts'
 import { createInspect } from './inspect.ts'
 import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
@@ -25,6 +26,7 @@ import type { AuthorizationUse, Chain, Head, LookUp, SendAnswer, TokenDomain, Wa
 import { readHex, readLog, readQuantity, readReceipt } from './read.ts'
 import { isRecord, type Rpc, type RpcAnswer } from './rpc.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
+import { tryCall } from './try-call.ts'
 
 /** One network behind the port, but for the blocks that deposits are read from. */
 export function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chain, 'blocks'> {
@@ -65,6 +67,7 @@ export function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chai
       if (known !== undefined) domains.set(token.toLowerCase(), known)
       return known
     },
+    tryCall: (call) => tryCall(rpc, call),
     accountsWithCode: (accounts) => withCode(rpc, accounts),
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
     findAuthorizationUsed: (token, authorizer, nonce, { since }) =>
@@ -73,12 +76,11 @@ export function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chai
     permit2NonceUsed: (transfer) => isSpent(rpc, transfer, 'latest'),
     findPermit2Use: (transfer, options) => findPermit2Use({ network, rpc, clock }, transfer, options),
     head: async () => readHead(await rpc.result('eth_getBlockByNumber', ['latest', false])),
-    // Not every node has the method, and a lane goes on without it.
-    suggestedTip: async () =>
-      rpc.result('eth_maxPriorityFeePerGas', []).then(
-        (result) => readQuantity(result, 'priority fee'),
-        () => undefined,
-      ),
+    suggestedTip: () => suggestedTip(rpc),
+    async offeredFees() {
+      const [block, tip] = await Promise.all([rpc.result('eth_getBlockByNumber', ['latest', false]), suggestedTip(rpc)])
+      return firstFees(readHead(block).baseFee, tip ?? 0n, feeLimits(network))
+    },
     transactionCount: async (account, block) =>
       readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
     send: (raws) => send(rpc, raws),
@@ -88,6 +90,14 @@ export function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chai
     sendTempo: (raw) => sendTempo(rpc, raw),
     lookUp: (hashes) => lookUp(rpc, hashes),
   }
+}
+
+/** Not every node has the method, and whoever asks goes on without it. */
+function suggestedTip(rpc: Rpc): Promise<bigint | undefined> {
+  return rpc.result('eth_maxPriorityFeePerGas', []).then(
+    (result) => readQuantity(result, 'priority fee'),
+    () => undefined,
+  )
 }
 
 async function withCode(rpc: Rpc, accounts: readonly Address[]): Promise<ReadonlySet<string>> {

@@ -1,3 +1,4 @@
+export { createAccountLanes } from './account-lanes.ts'
 export { createChains } from './chains.ts'
 export { createLanes } from './lanes.ts'
 export { createSignatures, type Signatures } from './recover.ts'

@@ -178,9 +178,9 @@ export async function markMined(tx: Tx, transactionId: ChainTransactionId, recei
     where id = ${transactionId} and status in ('sent', 'mined')`)
 }
 
-/** Its block is gone: the same bytes are sent again. */
-export async function markReorganised(db: Queryable, transactionId: ChainTransactionId): Promise<void> {
-  await db.run(sql`
+/** Its block is gone: the same bytes are sent again. Answers how many rows that changed. */
+export function markReorganised(tx: Tx, transactionId: ChainTransactionId): Promise<number> {
+  return tx.run(sql`
     update chain_transactions set status = 'sent', mined_hash = null, mined_block = null, last_broadcast_at = null
     where id = ${transactionId} and status = 'mined'`)
 }

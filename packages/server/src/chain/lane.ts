@@ -1,7 +1,7 @@
-import type { Hex, Network } from '@purser/protocol'
+import { type Hex, type Network, tokenByAddress } from '@purser/protocol'
 import type { Deps } from '../platform/ctx.ts'
 import { pause } from '../platform/work/runner.ts'
-import { type Fees, feeLimits, firstFees, replacementFees } from './fees.ts'
+import { type Fees, feeLimits, replacementFees } from './fees.ts'
 import {
   type AttemptRow,
   findNextNonce,
@@ -20,12 +20,12 @@ import {
   markUnsent,
   type TransactionRow,
 } from './lane-store.ts'
-import type { Chain, LaneHandler, Receipt, SendAnswer, Signer } from './port.ts'
+import type { Chain, LaneHandler, LaneSigner, Receipt, SendAnswer, SignedTransaction, TempoFields } from './port.ts'
 
 export interface LaneParts {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
   readonly chain: Chain
-  readonly signer: Pick<Signer, 'signTransaction'>
+  readonly signer: LaneSigner
   readonly handlers: ReadonlyMap<string, LaneHandler>
   /** When this process first saw the nonce of a transaction used, without a receipt of ours: milliseconds by its id. */
   readonly usedSince: Map<string, number>
@@ -76,17 +76,12 @@ export async function resumeLane(parts: LaneParts, lane: LaneKey): Promise<void>
 
 async function signPlanned(parts: LaneParts, lane: LaneKey, planned: readonly TransactionRow[]): Promise<void> {
   if (planned.length === 0) return
-  const fees = await feesNow(parts.chain)
+  const fees = await parts.chain.offeredFees()
   for (const transaction of planned) await signAttempt(parts, lane, transaction, { sequence: 0, fees })
 }
 
 function told(lane: LaneKey, transaction: TransactionRow) {
   return { id: transaction.id, network: lane.network, purpose: transaction.purpose, nonce: transaction.nonce }
-}
-
-async function feesNow(chain: Chain): Promise<Fees> {
-  const [head, tip] = await Promise.all([chain.head(), chain.suggestedTip()])
-  return firstFees(head.baseFee, tip ?? 0n, feeLimits(chain.network))
 }
 
 async function signAttempt(
@@ -95,16 +90,8 @@ async function signAttempt(
   transaction: TransactionRow,
   form: { readonly sequence: number; readonly fees: Fees },
 ): Promise<AttemptRow & { readonly raw: Hex }> {
-  const { raw, hash } = await parts.signer.signTransaction({
-    chainId: parts.chain.network.chainId,
-    nonce: transaction.nonce,
-    to: transaction.toAddress,
-    data: await getCallData(parts.deps.db, transaction.id),
-    value: transaction.value,
-    gasLimit: transaction.gasLimit,
-    maxFeePerGas: form.fees.maxFee,
-    maxPriorityFeePerGas: form.fees.priorityFee,
-  })
+  const data = await getCallData(parts.deps.db, transaction.id)
+  const { raw, hash } = await signForm(parts, transaction, { data, fees: form.fees })
   const attempt = {
     transactionId: transaction.id,
     sequence: form.sequence,
@@ -118,6 +105,41 @@ async function signAttempt(
     await parts.handlers.get(transaction.purpose)?.onSent?.(tx, { ...told(lane, transaction), hash })
   })
   return attempt
+}
+
+interface Form {
+  readonly data: Hex
+  readonly fees: Fees
+}
+
+function signForm(
+  { chain: { network }, signer }: LaneParts,
+  { nonce, toAddress: to, value, gasLimit }: TransactionRow,
+  { data, fees }: Form,
+): Promise<SignedTransaction> {
+  const { chainId } = network
+  const offered = { maxFeePerGas: fees.maxFee, maxPriorityFeePerGas: fees.priorityFee }
+  if (network.nativeCoin !== null)
+    return signer.signTransaction({ chainId, nonce, to, data, value, gasLimit, ...offered })
+  return signTempo(signer, {
+    chainId,
+    calls: [{ to, value, data }],
+    nonceKey: 0n,
+    nonce,
+    validBefore: undefined,
+    validAfter: undefined,
+    gasLimit,
+    ...offered,
+    // Where there is no coin the fee is paid in the token that is called, which the account holds since it sends it.
+    feeToken: tokenByAddress(network, to)?.address,
+    feePaidBy: 'sender',
+  })
+}
+
+async function signTempo(signer: LaneSigner, fields: TempoFields): Promise<SignedTransaction> {
+  const signed = await signer.signTempoTransaction?.(fields)
+  if (signed?.hash === undefined) throw new Error('the account signs nothing for a chain without a coin')
+  return { raw: signed.raw, hash: signed.hash }
 }
 
 type Attempts = ReadonlyMap<string, readonly AttemptRow[]>
@@ -163,7 +185,7 @@ function complain({ deps }: LaneParts, lane: LaneKey, transaction: TransactionRo
 
 /** Signs the same transaction again at a higher fee; the earlier bytes stay stored, since they may still be mined. */
 async function replace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, last: AttemptRow): Promise<void> {
-  const fees = replacementFees(last, await feesNow(parts.chain), feeLimits(parts.chain.network))
+  const fees = replacementFees(last, await parts.chain.offeredFees(), feeLimits(parts.chain.network))
   if (fees === undefined) {
     parts.deps.log.error(
       { network: lane.network, nonce: transaction.nonce.toString() },
@@ -255,10 +277,10 @@ async function missing(
   seen: { readonly attempts: Attempts; readonly transactionCount: bigint },
 ): Promise<void> {
   const { attempts, transactionCount } = seen
-  const { db, clock } = parts.deps
+  const { clock } = parts.deps
   // A node that counts it and has no receipt is merely behind itself.
   if (transaction.status === 'mined')
-    return transactionCount > transaction.nonce ? undefined : markReorganised(db, transaction.id)
+    return transactionCount > transaction.nonce ? undefined : reorganised(parts, lane, transaction)
   const now = clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
   if (transactionCount <= transaction.nonce) parts.usedSince.delete(transaction.id)
@@ -270,6 +292,15 @@ async function missing(
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
   if (isStuck && answer?.outcome === 'sent') await replace(parts, lane, transaction, latest)
+}
+
+/** Its block is gone: its feature is told in the transaction that has the same bytes sent again. */
+function reorganised({ deps, handlers }: LaneParts, lane: LaneKey, transaction: TransactionRow): Promise<void> {
+  return deps.db.tx(async (tx) => {
+    if ((await markReorganised(tx, transaction.id)) === 0) return
+    const hash = transaction.minedHash ?? '0x'
+    await handlers.get(transaction.purpose)?.onReorganised?.(tx, { ...told(lane, transaction), hash })
+  })
 }
 
 /**

@@ -8,8 +8,6 @@ import type {
   TransferAuthorization,
   TransferSignature,
 } from '@purser/protocol'
-import type { Tx } from '../platform/db/db.ts'
-import type { Id } from '../platform/ids.ts'
 import type { TempoSendAnswer, TempoTransaction, TempoTransactions, TempoTrial } from './tempo-port.ts'
 
 export type {
@@ -61,6 +59,8 @@ export interface Chain {
   tokenDomain(token: Address): Promise<TokenDomain | undefined>
   /** The account's code as of the latest block; `0x` when it has none. */
   code(address: Address): Promise<Hex>
+  /** Whether the latest block would take the call from this account, and the gas that it used; otherwise why not, in the contract's words. */
+  tryCall(call: TriedCall): Promise<CallTrial>
   /** Those of the accounts, in lower case, that have code as of the latest block: contracts, and ordinary accounts that delegate (EIP-7702). */
   accountsWithCode(accounts: readonly Address[]): Promise<ReadonlySet<string>>
   /** Whether the nonce is used or cancelled, as of the latest block, which may still be reorganised away. */
@@ -95,6 +95,8 @@ export interface Chain {
   head(): Promise<Head>
   /** What the node thinks that a block builder wants beside the base fee, in wei; `undefined` when it will not say. */
   suggestedTip(): Promise<bigint | undefined>
+  /** What a transaction that is signed now would offer for gas, in wei per unit. */
+  offeredFees(): Promise<OfferedFees>
   transactionCount(address: Address, block: 'latest' | 'pending'): Promise<bigint>
   /** Hands signed transactions to the node, in their order; answers what it said to each. */
   send(raws: readonly Hex[]): Promise<readonly SendAnswer[]>
@@ -132,6 +134,24 @@ export interface AuthorizationProbe {
   /** The payer's own contract decides, so this probe runs code of a stranger: it gets a call of its own. */
   readonly untrusted: boolean
 }
+
+/** Wei per unit of gas (EIP-1559). */
+export interface OfferedFees {
+  readonly maxFee: bigint
+  readonly priorityFee: bigint
+}
+
+/** A call that somebody might send; `value` in wei. */
+export interface TriedCall {
+  readonly from: Address
+  readonly to: Address
+  readonly data: Hex
+  readonly value: bigint
+}
+
+export type CallTrial =
+  | { readonly ok: true; readonly gas: bigint }
+  | { readonly ok: false; readonly reason: string | null }
 
 export interface AuthorizationFacts {
   readonly balance: bigint
@@ -269,72 +289,12 @@ export interface SignedTransaction {
   readonly hash: Hex
 }
 
-export type ChainTransactionId = Id<'ctx'>
-
-export interface PlannedTransaction {
-  readonly network: Network
-  readonly to: Address
-  readonly data: Hex
-  readonly value: bigint
-  readonly gasLimit: bigint
-  /** Names the handler that is told what became of it. */
-  readonly purpose: string
-}
-
-/** The settler's lanes, one per network: what is planned here is sent in the order of its nonces, once, whatever dies when. */
-export interface Lanes {
-  /** Configured networks on which authorizations are settled. */
-  readonly networks: readonly Network[]
-  /** How many transactions may wait for a block at once before planners should gather more into the next. */
-  readonly openMax: number
-  /** The account that sends, on every network. */
-  readonly address: Address
-  /** Starts sending and watching. A process that only plans does not call it. */
-  start(handlers: readonly LaneHandler[]): void
-  /** Before the first `plan` on a network, and outside any transaction: asks the chain for the lane's first nonce. Cheap when known. */
-  prepare(network: Network): Promise<void>
-  /** Takes the next nonce and stores the intent in the caller's transaction: both are there or neither is. */
-  plan(tx: Tx, transaction: PlannedTransaction): Promise<ChainTransactionId>
-  /** How many transactions are in no block yet. */
-  openCount(network: Network): Promise<number>
-  /** Something was planned and committed: look at once. */
-  nudge(network: Network): void
-  /** Lets the step under way finish; nothing runs afterwards. */
-  stop(): Promise<void>
-}
-
-/** Lanes of any number of accounts, as `Lanes` is the settler's. */
-export interface AccountLanes {
-  /** Starts sending and watching. A process that only plans does not call it. */
-  start(handlers: readonly LaneHandler[]): void
-  /** Before an account's first `plan` on a network, and outside any transaction: asks the chain for its first nonce. Cheap when known. */
-  prepare(network: Network, account: Address): Promise<void>
-  /** Takes the account's next nonce and stores the intent in the caller's transaction: both are there or neither is. */
-  plan(tx: Tx, account: Address, transaction: PlannedTransaction): Promise<ChainTransactionId>
-  /** Something was planned and committed: look at once. */
-  nudge(network: Network): void
-  /** Lets the step under way finish; nothing runs afterwards. */
-  stop(): Promise<void>
-}
-
-export interface LaneTransaction {
-  readonly id: ChainTransactionId
-  readonly network: string
-  readonly purpose: string
-  readonly nonce: bigint
-  /** The newest of the hashes that it was signed under; on mined and final, the one in the block. */
-  readonly hash: Hex
-}
-
-/** What a feature does with its transactions, inside the database transaction that marks the step, so it happens once with it. */
-export interface LaneHandler {
-  readonly purpose: string
-  /** Signed bytes are stored and about to be sent; again, with another hash, for every replacement. */
-  onSent?(tx: Tx, transaction: LaneTransaction): Promise<void>
-  /** In a block that may still be reorganised away; again when it then comes into another. */
-  onMined?(tx: Tx, transaction: LaneTransaction, receipt: Receipt): Promise<void>
-  /** Its nonce was used by a transaction that is not ours, so it can never be mined. What it was to do is undone or done elsewhere: look. */
-  onDisplaced(tx: Tx, transaction: LaneTransaction): Promise<void>
-  /** At the network's confirmation depth. Once. */
-  onFinal(tx: Tx, transaction: LaneTransaction, receipt: Receipt): Promise<void>
-}
+export type {
+  AccountLanes,
+  ChainTransactionId,
+  LaneHandler,
+  LaneSigner,
+  Lanes,
+  LaneTransaction,
+  PlannedTransaction,
+} from './lane-port.ts'

@@ -1,6 +1,8 @@
 export { depositOperations } from './deposits/routes.ts'
 export { type DepositWatcher, startDepositWatcher } from './deposits/watcher.ts'
 export { walletErrors } from './errors.ts'
+export { createAccountSigners } from './managed/signing.ts'
+export { findSource, lockSource, type SourceWallet } from './managed/source-store.ts'
 export { createWalletPorts } from './real-ports.ts'
 export {
   createWalletDirectory,
@@ -11,6 +13,7 @@ export {
 } from './receiving.ts'
 export { walletRecounts } from './recount.ts'
 export { walletOperations } from './routes.ts'
+export { EvmAddress } from './schema.ts'
 export { frozenAmountOf } from './screening/deposit-store.ts'
 export { screeningJobs, screeningRecurring } from './screening/jobs.ts'
 export { walletSweeps } from './sweep/jobs.ts'

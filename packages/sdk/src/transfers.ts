@@ -1,0 +1,27 @@
+import { call, list } from './call.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Answer, Body } from './operations.ts'
+import type { Listing, PageQuery } from './paging.ts'
+import type { CallOptions, Send } from './transport.ts'
+
+export type NewTransfer = Body<operations['transfers.create']>
+export type Transfer = Answer<operations['transfers.get']>
+export type TransferQuote = Answer<operations['transfers.quote']>
+/** `fromWalletId` leaves out the transfers of other wallets. */
+export type TransferQuery = PageQuery & { readonly fromWalletId?: string }
+
+/** Money out of managed wallets. */
+export function transfersOf(send: Send) {
+  return {
+    /** Waits for a block for up to 30 seconds. With an `idempotencyKey`, asking again never sends twice. */
+    create: (body: NewTransfer, options?: CallOptions): Promise<Transfer> =>
+      call(send, 'POST', '/wallet-infra/transfer', { ...options, body }),
+    /** What it would cost and how it would go; nothing moves. */
+    quote: (body: NewTransfer, options?: CallOptions): Promise<TransferQuote> =>
+      call(send, 'POST', '/wallet-infra/transfer/quote', { ...options, body }),
+    list: (query?: TransferQuery, options?: CallOptions): Listing<Transfer> =>
+      list(send, '/wallet-infra/transfers', { ...options, query }),
+    get: (id: string, options?: CallOptions): Promise<Transfer> =>
+      call(send, 'GET', '/wallet-infra/transfers/{id}', { ...options, params: { id } }),
+  }
+}

@@ -1,0 +1,32 @@
+import { defineErrors } from '../../platform/errors.ts'
+
+export const fail = defineErrors({
+  'transfer-not-found': { status: 404, title: 'Transfer Not Found', detail: 'No such transfer.' },
+  'wallet-not-found': { status: 422, title: 'Wallet Not Found', detail: 'No such managed wallet or child address.' },
+  'token-not-supported': {
+    status: 422,
+    title: 'Token Not Supported',
+    detail: 'A token that the service does not know on that chain.',
+  },
+  'insufficient-balance': {
+    status: 422,
+    title: 'Insufficient Balance',
+    detail:
+      'The wallet does not hold what the transfer and its gas need; required and available say what of which token.',
+  },
+  'recipient-flagged': {
+    status: 422,
+    title: 'Recipient Flagged',
+    detail: 'The recipient is on a sanctions list; nothing is sent there.',
+  },
+  'transfer-reverted': {
+    status: 422,
+    title: 'Transfer Reverted',
+    detail: 'The chain refused the transfer; nothing but gas was spent.',
+  },
+  'partner-unavailable': {
+    status: 503,
+    title: 'Partner Unavailable',
+    detail: 'No partner of this deployment swaps or bridges these tokens.',
+  },
+})

@@ -1,0 +1,3 @@
+export { transferHandler } from './handler.ts'
+export { transferRecurring } from './jobs.ts'
+export { transferOperations } from './routes.ts'

@@ -1,0 +1,26 @@
+import { instantOf } from '../../platform/clock.ts'
+import type { Recurring } from '../../platform/job.ts'
+import { tell } from './handler.ts'
+import { listUnanswered, lockTransfer } from './store.ts'
+
+const unansweredMs = 120_000
+
+/**
+ * Tells the end of transfers whose caller was never answered, because the process died that would have. Longer after the end than any
+ * request waits. Harmless twice: each is told under its row's lock, once.
+ */
+const tellUnanswered: Recurring = {
+  name: 'transfers.tell-unanswered',
+  everyMs: 30_000,
+  async run(ctx) {
+    const before = instantOf(ctx.clock.now().getTime() - unansweredMs)
+    for (const transferId of await listUnanswered(ctx.db, before)) {
+      await ctx.db.tx(async (tx) => {
+        const transfer = await lockTransfer(tx, transferId)
+        if (transfer.answered === null) await tell(ctx, tx, transfer)
+      })
+    }
+  },
+}
+
+export const transferRecurring: readonly Recurring[] = [tellUnanswered]

@@ -1,0 +1,238 @@
+import {
+  type Address,
+  type Chain as ChainName,
+  encodeTransfer,
+  type Hex,
+  type Network,
+  parseAmount,
+  resolveNetwork,
+  sameAddress,
+  tokenBySymbol,
+} from '@purser/protocol'
+import type { Chain, OfferedFees } from '../../chain/port.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import { failPlatform } from '../../platform/errors.ts'
+import { networkFor } from '../chains/index.ts'
+import { findSource, type SourceWallet } from '../wallets/index.ts'
+import { fail } from './errors.ts'
+import type { NewTransfer } from './schema.ts'
+import { sumOpenCost, sumPromised } from './store.ts'
+import { type Coin, feeInToken, gasLimitOf, type Need, plainGas, shortagesOf, topUpOf } from './weigh.ts'
+
+/** A transaction to come, as custody and the lane need it. */
+export interface PlannedStep {
+  readonly kind: 'top-up' | 'send'
+  readonly sender: Address
+  readonly to: Address
+  readonly data: Hex
+  readonly value: bigint
+  readonly gasLimit: bigint
+}
+
+/** A transfer that the wallet can afford as of a moment ago. */
+export interface TransferPlan {
+  readonly source: SourceWallet
+  readonly network: Network
+  readonly fromChain: ChainName
+  readonly coin: Coin
+  readonly rawAmount: bigint
+  /** What the wallet held of the coin, without what it pays for gas. */
+  readonly held: bigint
+  readonly steps: readonly PlannedStep[]
+  /** At most, in the smallest unit of `feeCoin`. */
+  readonly rawFee: bigint
+  readonly feeCoin: Coin
+  readonly route: 'direct'
+  readonly routeReason: string
+}
+
+/** Reads the request, the wallet and the chain, and says what would be sent; refuses what cannot be. Nothing is stored. */
+export async function planTransfer(ctx: Ctx, request: NewTransfer): Promise<TransferPlan> {
+  refuseOtherKind(request)
+  const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
+  if (source === undefined) throw fail('wallet-not-found')
+  const fromChain = request.fromChain ?? source.chain
+  const network = networkFor(fromChain, ctx.tenant.environment)
+  const target = networkFor(request.toChain, ctx.tenant.environment)
+  const coin = coinOf(network, request.fromToken, '/fromToken')
+  const toCoin = coinOf(target, request.toToken, '/toToken')
+  const rawAmount = amountOf(request.amount, coin)
+  refuseBurning(request.toAddress, coin)
+  if (network.name !== target.name || coin.symbol !== toCoin.symbol) throw fail('partner-unavailable')
+  await refuseFlagged(ctx, request.toAddress)
+  const wish = { source, network, coin, rawAmount, to: request.toAddress }
+  const priced = await price(ctx, ctx.chains.on(network), wish)
+  const routeReason = `${coin.symbol} stays ${coin.symbol} on ${network.name}.`
+  return { source, network, fromChain, coin, rawAmount, ...priced, route: 'direct', routeReason }
+}
+
+function refuseOtherKind({ fromWalletId, fromWalletType }: NewTransfer): void {
+  const kind = fromWalletId.startsWith('mwt_') ? 'master' : 'child'
+  if (fromWalletType === undefined || fromWalletType === kind) return
+  throw failPlatform('validation-error', {
+    errors: [{ path: '/fromWalletType', message: `is not what fromWalletId is: ${kind}` }],
+  })
+}
+
+function coinOf(network: Network, symbol: string, path: string): Coin {
+  const { nativeCoin } = network
+  if (nativeCoin !== null && nativeCoin.symbol === symbol) return { ...nativeCoin, address: undefined }
+  const token = tokenBySymbol(network, symbol)
+  if (token !== undefined) return token
+  const known = [...(nativeCoin === null ? [] : [nativeCoin.symbol]), ...network.tokens.map((one) => one.symbol)]
+  throw fail('token-not-supported', {
+    errors: [{ path, message: `is not a token of ${network.name}, which has ${known.join(', ')}` }],
+  })
+}
+
+function amountOf(text: string, { decimals, symbol }: Coin): bigint {
+  const raw = parseAmount(text, decimals)
+  if (typeof raw === 'bigint' && raw > 0n) return raw
+  const why = typeof raw === 'bigint' ? 'must be more than zero' : `must be a decimal amount: ${raw}`
+  const message = raw === 'too-many-digits' ? `must have at most the ${decimals} decimals of ${symbol}` : why
+  throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
+}
+
+/** A token sent to its own contract is gone: it is the one contract address that people paste by mistake. */
+function refuseBurning(to: Address, { address }: Coin): void {
+  if (address === undefined || !sameAddress(to, address)) return
+  const errors = [{ path: '/toAddress', message: "is the token's own contract, from which nothing comes back" }]
+  throw failPlatform('validation-error', { errors })
+}
+
+/** While nobody can say (a stale list, an oracle that fails) money goes out all the same: what is listed is known to be. */
+async function refuseFlagged(ctx: Ctx, to: Address): Promise<void> {
+  const round = await ctx.screening.screen([to])
+  if (round.of(to, ctx.tenant.environment).result === 'flagged') throw fail('recipient-flagged')
+}
+
+interface Wish {
+  readonly source: SourceWallet
+  readonly network: Network
+  readonly coin: Coin
+  readonly rawAmount: bigint
+  readonly to: Address
+}
+
+type Priced = Pick<TransferPlan, 'held' | 'steps' | 'rawFee' | 'feeCoin'>
+type Sent = Omit<Priced, 'held'>
+
+/**
+ * What is promised is read before and what is held after, so that a transfer that a block takes in between counts twice for a moment
+ * and never not at all.
+ */
+async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
+  const { source, coin, network } = wish
+  const fees = await chain.offeredFees()
+  const promised = await promisedOf(ctx, wish, fees.maxFee)
+  const holders = source.address === source.masterAddress ? [source.address] : [source.address, source.masterAddress]
+  const tokens = coin.address === undefined ? [] : [coin.address]
+  const held = await chain.holdings(holders.map((account) => ({ account, tokens })))
+  const [own, master] = [held[0], held.at(-1)]
+  if (own === undefined || master === undefined) throw new Error('a chain told of fewer accounts than were asked for')
+  const funds: Funds = {
+    token: (own.tokens[0] ?? 0n) - promised.token,
+    native: (own.native ?? 0n) - promised.native,
+    masterNative: (master.native ?? 0n) - promised.masterNative,
+  }
+  const amountNeed = {
+    coin,
+    required: wish.rawAmount,
+    available: coin.address === undefined ? funds.native : funds.token,
+  }
+  refuseShort([amountNeed])
+  const send = await tried(chain, wish)
+  const priced =
+    network.nativeCoin === null
+      ? pricedInToken(wish, { send, fees, amountNeed })
+      : pricedInCoin(wish, { ...network.nativeCoin, address: undefined }, { send, fees, funds, amountNeed })
+  const inAll = coin.address === undefined ? (own.native ?? 0n) : (own.tokens[0] ?? 0n)
+  return { ...priced, held: priced.feeCoin.symbol === coin.symbol ? inAll - priced.rawFee : inAll }
+}
+
+/** In the smallest unit, without what is promised; native ones in wei. */
+interface Funds {
+  readonly token: bigint
+  readonly native: bigint
+  readonly masterNative: bigint
+}
+
+async function promisedOf(ctx: Ctx, { source, network, coin }: Wish, maxFee: bigint): Promise<Funds> {
+  const place = { network: network.name, maxFee }
+  const [tokens, native, masterNative] = await Promise.all([
+    sumPromised(ctx.db, { network: network.name, address: source.address }),
+    sumOpenCost(ctx.db, { ...place, address: source.address }),
+    sumOpenCost(ctx.db, { ...place, address: source.masterAddress }),
+  ])
+  return { token: tokens.get(coin.symbol) ?? 0n, native, masterNative }
+}
+
+/** Has the chain try the call, and refuses what it would refuse. */
+async function tried(chain: Chain, { source, coin, rawAmount, to }: Wish): Promise<PlannedStep> {
+  const call =
+    coin.address === undefined
+      ? { to, data: '0x' as Hex, value: rawAmount }
+      : { to: coin.address, data: encodeTransfer(to, rawAmount), value: 0n }
+  const trial = await chain.tryCall({ from: source.address, ...call })
+  if (!trial.ok) throw fail('transfer-reverted', { reason: trial.reason })
+  return { kind: 'send', sender: source.address, ...call, gasLimit: gasLimitOf(trial.gas) }
+}
+
+function refuseShort(needs: readonly Need[]): void {
+  const balances = shortagesOf(needs)
+  if (balances.length > 0) throw fail('insufficient-balance', { balances })
+}
+
+/** Tempo: gas is paid in the token that moves. */
+function pricedInToken(
+  { coin }: Wish,
+  { send, fees, amountNeed }: { readonly send: PlannedStep; readonly fees: OfferedFees; readonly amountNeed: Need },
+): Sent {
+  const rawFee = feeInToken(send.gasLimit, fees.maxFee, coin.decimals)
+  refuseShort([amountNeed, { ...amountNeed, required: rawFee }])
+  return { steps: [send], rawFee, feeCoin: coin }
+}
+
+interface Costs {
+  readonly send: PlannedStep
+  readonly fees: OfferedFees
+  readonly funds: Funds
+  readonly amountNeed: Need
+}
+
+/** A child that cannot pay for its gas is sent it by its master first. */
+function pricedInCoin(wish: Wish, native: Coin, { send, fees, funds, amountNeed }: Costs): Sent {
+  const { source, coin, rawAmount } = wish
+  const gas = send.gasLimit * fees.maxFee
+  const isChild = source.address !== source.masterAddress
+  const spare = coin.address === undefined ? funds.native - rawAmount : funds.native
+  const value = isChild ? topUpOf(gas, spare > 0n ? spare : 0n) : 0n
+  if (value === 0n) {
+    refuseShort([amountNeed, { coin: native, required: gas, available: funds.native }])
+    return { steps: [send], rawFee: gas, feeCoin: native }
+  }
+  const topUp: PlannedStep = {
+    kind: 'top-up',
+    sender: source.masterAddress,
+    to: source.address,
+    data: '0x',
+    value,
+    gasLimit: plainGas,
+  }
+  const topUpGas = plainGas * fees.maxFee
+  refuseShort([{ coin: native, required: value + topUpGas, available: funds.masterNative }])
+  return { steps: [topUp, send], rawFee: gas + topUpGas, feeCoin: native }
+}
+
+/** The coin that a stored transfer moves, and the one that its gas is paid in. */
+export function coinsOf(row: {
+  readonly fromChain: ChainName
+  readonly environment: 'test' | 'live'
+  readonly fromToken: string
+  readonly decimals: number
+}): { readonly feeSymbol: string; readonly feeDecimals: number } {
+  const nativeCoin = resolveNetwork(row.fromChain, row.environment)?.nativeCoin ?? null
+  return nativeCoin === null
+    ? { feeSymbol: row.fromToken, feeDecimals: row.decimals }
+    : { feeSymbol: nativeCoin.symbol, feeDecimals: nativeCoin.decimals }
+}

@@ -1,0 +1,64 @@
+import { chainErrors } from '../../chain/errors.ts'
+import { type Operation, operation } from '../../platform/operation.ts'
+import { failChainName } from '../chains/index.ts'
+import { fail } from './errors.ts'
+import { NewTransfer, Transfer, TransferListQuery, TransferParams, TransferQuote } from './schema.ts'
+import { createTransfer, getTransfer, pageOfTransfers, quoteTransfer, transferState } from './transfer.ts'
+
+const { 'transfer-not-found': notFound, ...refusals } = fail.table
+const planErrors = {
+  ...refusals,
+  ...chainErrors,
+  'chain-not-available': failChainName.table['chain-not-available'],
+}
+
+export const transferOperations: readonly Operation[] = [
+  operation({
+    id: 'transfers.create',
+    method: 'POST',
+    path: '/wallet-infra/transfer',
+    summary: 'Send money from a managed wallet or child address.',
+    description: [
+      'Waits for a block for up to 30 seconds: `confirmed`, or `pending` when none came, and `transfer.completed` or `transfer.failed` follows.',
+      'A child that cannot pay for gas is sent it by its master first. Use an Idempotency-Key: a repeat then never sends twice.',
+    ].join(' '),
+    input: NewTransfer,
+    output: Transfer,
+    status: 201,
+    errors: planErrors,
+    // It waits for a chain, which no transaction waits for.
+    idempotency: 'intent',
+    resume: transferState,
+    run: (ctx, { body }) => createTransfer(ctx, body),
+  }),
+  operation({
+    id: 'transfers.quote',
+    method: 'POST',
+    path: '/wallet-infra/transfer/quote',
+    summary: 'Say what a transfer would cost and how it would go; nothing moves.',
+    input: NewTransfer,
+    output: TransferQuote,
+    errors: planErrors,
+    run: (ctx, { body }) => quoteTransfer(ctx, body),
+  }),
+  operation({
+    id: 'transfers.list',
+    method: 'GET',
+    path: '/wallet-infra/transfers',
+    summary: 'List the transfers, newest first.',
+    query: TransferListQuery,
+    output: Transfer,
+    list: true,
+    run: (ctx, { query }) => pageOfTransfers(ctx, query),
+  }),
+  operation({
+    id: 'transfers.get',
+    method: 'GET',
+    path: '/wallet-infra/transfers/{id}',
+    summary: 'Get a transfer.',
+    params: TransferParams,
+    output: Transfer,
+    errors: { 'transfer-not-found': notFound },
+    run: (ctx, { params }) => getTransfer(ctx, params.id),
+  }),
+]

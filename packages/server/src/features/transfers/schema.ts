@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { id } from '../../platform/ids.ts'
+import { Instant, PageQuery } from '../../platform/wire.ts'
+import { ChainName } from '../chains/index.ts'
+import { EvmAddress } from '../wallets/index.ts'
+
+const TokenSymbol = z.string().min(1).max(32)
+const Amount = z.string().min(1).max(100).meta({ description: 'Decimal amount in whole tokens.', example: '12.5' })
+
+/** What moves where. `fromWalletType` may be left out: the id's prefix says it. */
+export const NewTransfer = z.strictObject({
+  fromWalletId: z.union([id('mwt'), id('cad')]),
+  fromWalletType: z.enum(['master', 'child']).optional(),
+  fromChain: ChainName.optional().meta({ description: "The wallet's own chain when left out." }),
+  fromToken: TokenSymbol,
+  toAddress: EvmAddress,
+  toChain: ChainName,
+  toToken: TokenSymbol,
+  amount: Amount,
+})
+export type NewTransfer = z.output<typeof NewTransfer>
+
+export const RouteName = z.enum(['direct', 'partner-swap', 'partner-bridge'])
+
+const moved = {
+  fromChain: ChainName,
+  toChain: ChainName,
+  fromToken: z.string(),
+  toToken: z.string(),
+  amount: z.string(),
+  toAmount: z.string().meta({ description: 'What arrives, in whole tokens of toToken.' }),
+  feeAmount: z.string().meta({ description: 'What the chain took, or is expected to take at most, in feeToken.' }),
+  feeToken: z.string(),
+  route: RouteName,
+  routeReason: z.string().meta({ description: 'Why this route, in words.' }),
+}
+
+export const Transfer = z.strictObject({
+  id: id('wtx'),
+  fromWalletId: z.union([id('mwt'), id('cad')]),
+  toAddress: z.string(),
+  txHash: z.string().nullable().meta({ description: 'Null until the transaction is signed.' }),
+  ...moved,
+  status: z.enum(['pending', 'confirmed', 'failed']),
+  reason: z.string().nullable().meta({ description: 'Why it failed.' }),
+  refundTxHash: z.string().nullable(),
+  createdAt: Instant,
+  confirmedAt: Instant.nullable(),
+})
+export type Transfer = z.input<typeof Transfer>
+
+export const TransferQuote = z.strictObject(moved)
+export type TransferQuote = z.input<typeof TransferQuote>
+
+export const TransferParams = z.strictObject({ id: id('wtx') })
+
+export const TransferListQuery = PageQuery.extend({ fromWalletId: z.union([id('mwt'), id('cad')]).optional() })

@@ -1,0 +1,235 @@
+import { hexToBytes } from '@purser/protocol'
+import { z } from 'zod'
+import type { ChainTransactionId } from '../../chain/port.ts'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type EventId, type Id, id } from '../../platform/ids.ts'
+import { ChainName } from '../chains/index.ts'
+import { RouteName } from './schema.ts'
+
+const Raw = z.string().transform((text) => BigInt(text))
+const HexText = z.templateLiteral(['0x', z.string()])
+
+export type TransferId = Id<'wtx'>
+
+export const TransferRow = z.object({
+  id: id('wtx'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  walletId: z.union([id('mwt'), id('cad')]),
+  fromAddress: HexText,
+  toAddress: HexText,
+  fromChain: ChainName,
+  fromNetwork: z.string(),
+  toChain: ChainName,
+  toNetwork: z.string(),
+  fromToken: z.string(),
+  toToken: z.string(),
+  decimals: z.number(),
+  rawAmount: Raw,
+  route: RouteName,
+  routeReason: z.string(),
+  status: z.enum(['pending', 'confirmed', 'failed']),
+  reason: z.string().nullable(),
+  txHash: HexText.nullable(),
+  rawFee: Raw,
+  answered: z.enum(['pending', 'confirmed', 'reverted']).nullable(),
+  eventId: id('evt').nullable(),
+  createdAt: z.date(),
+  confirmedAt: z.date().nullable(),
+  endedAt: z.date().nullable(),
+})
+export type TransferRow = z.output<typeof TransferRow>
+
+export const StepRow = z.object({
+  transferId: id('wtx'),
+  position: z.number(),
+  kind: z.enum(['top-up', 'send']),
+  sender: HexText,
+  toAddress: HexText,
+  data: z.instanceof(Uint8Array),
+  value: Raw,
+  gasLimit: Raw,
+  transactionId: id('ctx').nullable(),
+})
+export type StepRow = z.output<typeof StepRow>
+
+const columns = sql`id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
+  from_token, to_token, decimals, raw_amount, route, route_reason, status, reason, tx_hash, raw_fee, answered, event_id, created_at,
+  confirmed_at, ended_at`
+const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
+
+export type NewTransferRow = Omit<
+  TransferRow,
+  | 'organisationId'
+  | 'environment'
+  | 'status'
+  | 'reason'
+  | 'txHash'
+  | 'rawFee'
+  | 'answered'
+  | 'eventId'
+  | 'confirmedAt'
+  | 'endedAt'
+>
+
+export async function insertTransfer(tx: Tx, tenant: Tenant, row: NewTransferRow): Promise<void> {
+  await tx.run(sql`
+    insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
+      from_token, to_token, decimals, raw_amount, route, route_reason, status, created_at)
+    values (${row.id}, ${tenant.organisationId}, ${tenant.environment}, ${row.walletId}, ${row.fromAddress}, ${row.toAddress}, ${row.fromChain},
+      ${row.fromNetwork}, ${row.toChain}, ${row.toNetwork}, ${row.fromToken}, ${row.toToken}, ${row.decimals}, ${row.rawAmount.toString()},
+      ${row.route}, ${row.routeReason}, 'pending', ${row.createdAt})`)
+}
+
+export async function insertStep(
+  tx: Tx,
+  step: Omit<StepRow, 'transactionId' | 'data'> & { readonly data: `0x${string}` },
+): Promise<void> {
+  await tx.run(sql`
+    insert into transfer_steps (transfer_id, position, kind, sender, to_address, data, value, gas_limit)
+    values (${step.transferId}, ${step.position}, ${step.kind}, ${step.sender}, ${step.toAddress}, ${hexToBytes(step.data)},
+      ${step.value.toString()}, ${step.gasLimit.toString()})`)
+}
+
+/** Ties a step to the transaction that carries it out; once, whoever comes second changes nothing and is answered false. */
+export async function assignStep(
+  tx: Tx,
+  { transferId, position }: Pick<StepRow, 'transferId' | 'position'>,
+  transactionId: ChainTransactionId,
+): Promise<boolean> {
+  const changed = await tx.run(sql`
+    update transfer_steps set transaction_id = ${transactionId}
+    where transfer_id = ${transferId} and position = ${position} and transaction_id is null`)
+  return changed === 1
+}
+
+export function findStepOf(tx: Tx, transactionId: ChainTransactionId): Promise<StepRow | undefined> {
+  return tx.maybeOne(StepRow, sql`select ${stepColumns} from transfer_steps where transaction_id = ${transactionId}`)
+}
+
+/** The first step of a transfer that has no transaction yet. */
+export function findNextStep(tx: Tx, transferId: TransferId): Promise<StepRow | undefined> {
+  return tx.maybeOne(
+    StepRow,
+    sql`
+    select ${stepColumns} from transfer_steps where transfer_id = ${transferId} and transaction_id is null order by position limit 1`,
+  )
+}
+
+export function findTransfer(db: Queryable, tenant: Tenant, transferId: TransferId): Promise<TransferRow | undefined> {
+  return db.maybeOne(
+    TransferRow,
+    sql`
+    select ${columns} from transfers
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${transferId}`,
+  )
+}
+
+/** Holds the row: what a block says and what a caller is told come one after the other. */
+export function lockTransfer(tx: Tx, transferId: TransferId): Promise<TransferRow> {
+  return tx.one(TransferRow, sql`select ${columns} from transfers where id = ${transferId} for update`)
+}
+
+/** Newest first, one more than the limit. */
+export function listTransfers(
+  db: Queryable,
+  tenant: Tenant,
+  page: { readonly limit: number; readonly after: string | undefined; readonly walletId: string | undefined },
+): Promise<TransferRow[]> {
+  return db.many(
+    TransferRow,
+    sql`
+    select ${columns} from transfers
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+      and (${page.walletId ?? null}::text is null or wallet_id = ${page.walletId ?? null})
+      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+    order by id desc limit ${page.limit + 1}`,
+  )
+}
+
+const Promised = z.object({ token: z.string(), raw: Raw })
+
+/** What transfers of an address will still take that no block shows yet, by token; the coin for gas is not in it. */
+export async function sumPromised(
+  db: Queryable,
+  { network, address }: { readonly network: string; readonly address: string },
+): Promise<ReadonlyMap<string, bigint>> {
+  const rows = await db.many(
+    Promised,
+    sql`
+    select from_token as token, sum(raw_amount)::text as raw from transfers
+    where from_network = ${network} and from_address = ${address} and ended_at is null and status = 'pending' group by from_token`,
+  )
+  return new Map(rows.map(({ token, raw }) => [token, raw]))
+}
+
+/** Most wei that an account's transactions without a block, and the steps that have none yet, may cost: value and gas. */
+export async function sumOpenCost(
+  db: Queryable,
+  { network, address, maxFee }: { readonly network: string; readonly address: string; readonly maxFee: bigint },
+): Promise<bigint> {
+  const rows = await db.many(
+    z.object({ wei: Raw }),
+    sql`
+    select coalesce(sum(t.value + t.gas_limit * coalesce((select a.max_fee from transaction_attempts a where a.transaction_id = t.id
+      order by a.sequence desc limit 1), ${maxFee.toString()}::numeric)), 0)::text as wei
+    from chain_transactions t where t.network = ${network} and t.sender = ${address} and t.status in ('planned', 'sent')
+    union all
+    select coalesce(sum(s.value + s.gas_limit * ${maxFee.toString()}::numeric), 0)::text as wei
+    from transfer_steps s join transfers t on t.id = s.transfer_id
+    where s.sender = ${address} and t.from_network = ${network} and s.transaction_id is null and t.ended_at is null`,
+  )
+  return rows.reduce((sum, { wei }) => sum + wei, 0n)
+}
+
+export async function markSent(tx: Tx, transferId: TransferId, hash: string): Promise<void> {
+  await tx.run(sql`update transfers set tx_hash = ${hash} where id = ${transferId} and ended_at is null`)
+}
+
+/** A block shows that the money moved; it may still be undone. */
+export async function markConfirmed(
+  tx: Tx,
+  transferId: TransferId,
+  seen: { readonly hash: string; readonly rawFee: bigint; readonly now: Date },
+): Promise<void> {
+  await tx.run(sql`
+    update transfers set status = 'confirmed', reason = null, tx_hash = ${seen.hash}, raw_fee = ${seen.rawFee.toString()}, confirmed_at = ${seen.now}
+    where id = ${transferId} and ended_at is null`)
+}
+
+/** What a block showed is no longer so, or shows a failure that may still be undone. */
+export async function markPending(tx: Tx, transferId: TransferId, reason: string | null): Promise<void> {
+  await tx.run(sql`
+    update transfers set status = 'pending', reason = ${reason}, confirmed_at = null where id = ${transferId} and ended_at is null`)
+}
+
+export async function markEnded(
+  tx: Tx,
+  transferId: TransferId,
+  end: { readonly status: 'confirmed' | 'failed'; readonly reason: string | null; readonly now: Date },
+): Promise<void> {
+  await tx.run(sql`
+    update transfers set status = ${end.status}, reason = ${end.reason}, ended_at = ${end.now} where id = ${transferId} and ended_at is null`)
+}
+
+export type Answered = NonNullable<TransferRow['answered']>
+
+/** What the first answer said; a later one changes nothing, since nobody knows which of them arrived. */
+export async function markAnswered(tx: Tx, transferId: TransferId, answered: Answered): Promise<void> {
+  await tx.run(sql`update transfers set answered = ${answered} where id = ${transferId} and answered is null`)
+}
+
+export async function markTold(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {
+  await tx.run(sql`update transfers set event_id = ${eventId} where id = ${transferId} and event_id is null`)
+}
+
+/** Transfers that ended before this instant while nobody had been answered: their caller's process died. */
+export async function listUnanswered(db: Queryable, before: Date): Promise<TransferId[]> {
+  const rows = await db.many(
+    z.object({ id: id('wtx') }),
+    sql`
+    select id from transfers where ended_at < ${before} and event_id is null and answered is null order by ended_at limit 100`,
+  )
+  return rows.map((row) => row.id)
+}

@@ -1,0 +1,176 @@
+import { formatAmount } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { id, newId } from '../../platform/ids.ts'
+import type { Page } from '../../platform/operation.ts'
+import { openCursor, pageOf } from '../../platform/wire.ts'
+import { pause } from '../../platform/work/runner.ts'
+import { lockSource } from '../wallets/index.ts'
+import { fail } from './errors.ts'
+import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
+import type { NewTransfer, Transfer, TransferListQuery, TransferQuote } from './schema.ts'
+import {
+  assignStep,
+  findTransfer,
+  insertStep,
+  insertTransfer,
+  listTransfers,
+  lockTransfer,
+  markAnswered,
+  type NewTransferRow,
+  sumPromised,
+  type TransferId,
+  type TransferRow,
+} from './store.ts'
+
+/** Name under which the lanes know these transactions. */
+export const transferPurpose = 'transfers.step'
+const pollMs = 40
+
+/** What a transfer would cost and how it would go; moves nothing. */
+export async function quoteTransfer(ctx: Ctx, request: NewTransfer): Promise<TransferQuote> {
+  const plan = await planTransfer(ctx, request)
+  const amount = formatAmount(plan.rawAmount, plan.coin.decimals)
+  return {
+    fromChain: plan.fromChain,
+    toChain: request.toChain,
+    fromToken: request.fromToken,
+    toToken: request.toToken,
+    amount,
+    toAmount: amount,
+    feeAmount: formatAmount(plan.rawFee, plan.feeCoin.decimals),
+    feeToken: plan.feeCoin.symbol,
+    route: plan.route,
+    routeReason: plan.routeReason,
+  }
+}
+
+/**
+ * Moves money out of a managed wallet, once. The intent, its first nonce and the Idempotency-Key commit together before anything is
+ * signed; from then on the lane brings it to the chain whatever happens to this process. Waits for a block for a while, and says
+ * `pending` where none came: the end is then told by an event.
+ */
+export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Transfer> {
+  const plan = await planTransfer(ctx, request)
+  for (const { sender } of plan.steps) await ctx.accountLanes.prepare(plan.network, sender)
+  const transferId = newId('wtx', ctx)
+  await ctx.db.tx(async (tx) => {
+    await lockSource(tx, ctx.tenant, plan.source.id)
+    await refuseOvertaken(tx, plan)
+    await insertTransfer(tx, ctx.tenant, rowOf(ctx, transferId, request, plan))
+    for (const [position, { to, ...step }] of plan.steps.entries())
+      await insertStep(tx, { transferId, position, ...step, toAddress: to })
+    const [first] = plan.steps
+    if (first === undefined) throw new Error('a transfer without steps')
+    const { network } = plan
+    const transactionId = await ctx.accountLanes.plan(tx, first.sender, { ...first, network, purpose: transferPurpose })
+    await assignStep(tx, { transferId, position: 0 }, transactionId)
+    const { fromToken, toAddress, amount } = request
+    const details = { from: plan.source.id, to: toAddress, network: network.name, token: fromToken, amount }
+    await ctx.audit(tx, { action: 'transfers.create', target: transferId, details })
+    await ctx.idempotency?.commit(tx, transferId)
+    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+  })
+  return answer(ctx, transferId, ctx.transferWaitMs)
+}
+
+/** What another request promised of the same wallet since it was weighed; under the wallet's lock, so that of two one is refused. */
+async function refuseOvertaken(tx: Tx, plan: TransferPlan): Promise<void> {
+  const { coin, network, source, rawAmount } = plan
+  const place = { network: network.name, address: source.address }
+  const promised = (await sumPromised(tx, place)).get(coin.symbol) ?? 0n
+  if (promised + rawAmount <= plan.held) return
+  const available = plan.held > promised ? plan.held - promised : 0n
+  const balances = [
+    {
+      token: coin.symbol,
+      required: formatAmount(rawAmount, coin.decimals),
+      available: formatAmount(available, coin.decimals),
+    },
+  ]
+  throw fail('insufficient-balance', { balances })
+}
+
+function rowOf(ctx: Ctx, transferId: TransferId, request: NewTransfer, plan: TransferPlan): NewTransferRow {
+  const { source, network, coin, rawAmount, fromChain, route, routeReason } = plan
+  return {
+    id: transferId,
+    walletId: source.id,
+    fromAddress: source.address,
+    toAddress: request.toAddress,
+    fromChain,
+    fromNetwork: network.name,
+    toChain: request.toChain,
+    toNetwork: network.name,
+    fromToken: request.fromToken,
+    toToken: request.toToken,
+    decimals: coin.decimals,
+    rawAmount,
+    route,
+    routeReason,
+    createdAt: ctx.clock.now(),
+  }
+}
+
+/** The present state of a transfer, for a repeat of a request whose answer was never given: it waits as the first one did. */
+export function transferState(ctx: Ctx, transferId: string): Promise<Transfer> {
+  return answer(ctx, id('wtx').parse(transferId), ctx.transferWaitMs)
+}
+
+async function answer(ctx: Ctx, transferId: TransferId, waitMs: number): Promise<Transfer> {
+  const until = performance.now() + waitMs
+  while (performance.now() < until) {
+    const row = await findTransfer(ctx.db, ctx.tenant, transferId)
+    if (row === undefined) throw fail('transfer-not-found')
+    if (row.status !== 'pending' || row.reason !== null) break
+    await pause(pollMs, new AbortController().signal)
+  }
+  const row = await ctx.db.tx(async (tx) => {
+    const locked = await lockTransfer(tx, transferId)
+    const { status, reason } = locked
+    await markAnswered(tx, transferId, reason !== null ? 'reverted' : status === 'confirmed' ? 'confirmed' : 'pending')
+    return locked
+  })
+  if (row.reason !== null) throw fail('transfer-reverted', { transferId, txHash: row.txHash, reason: row.reason })
+  return shown(row)
+}
+
+export async function getTransfer(ctx: Ctx, transferId: TransferId): Promise<Transfer> {
+  const row = await findTransfer(ctx.db, ctx.tenant, transferId)
+  if (row === undefined) throw fail('transfer-not-found')
+  return shown(row)
+}
+
+export async function pageOfTransfers(ctx: Ctx, query: z.output<typeof TransferListQuery>): Promise<Page<Transfer>> {
+  const { limit, cursor, fromWalletId } = query
+  const rows = await listTransfers(ctx.db, ctx.tenant, { limit, after: openCursor(cursor), walletId: fromWalletId })
+  const page = pageOf(rows, limit, (row) => row.id)
+  return { items: page.items.map(shown), next: page.next }
+}
+
+function shown(row: TransferRow): Transfer {
+  const { feeSymbol, feeDecimals } = coinsOf(row)
+  const amount = formatAmount(row.rawAmount, row.decimals)
+  return {
+    id: row.id,
+    fromWalletId: row.walletId,
+    toAddress: row.toAddress,
+    txHash: row.txHash,
+    fromChain: row.fromChain,
+    toChain: row.toChain,
+    fromToken: row.fromToken,
+    toToken: row.toToken,
+    amount,
+    toAmount: amount,
+    feeAmount: formatAmount(row.rawFee, feeDecimals),
+    feeToken: feeSymbol,
+    route: row.route,
+    routeReason: row.routeReason,
+    status: row.status,
+    reason: row.status === 'failed' ? row.reason : null,
+    refundTxHash: null,
+    createdAt: row.createdAt,
+    confirmedAt: row.confirmedAt,
+  }
+}

@@ -1,0 +1,53 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { feeInToken, gasLimitOf, shortagesOf, topUpOf } from './weigh.ts'
+
+const usdc = { symbol: 'USDC', decimals: 6, address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' } as const
+const ether = { symbol: 'ETH', decimals: 18, address: undefined } as const
+const amount = fc.bigInt({ min: 0n, max: 10n ** 30n })
+
+test('a wallet that is short by one unit is told of that unit, and one that has enough of nothing', () => {
+  expect(shortagesOf([{ coin: usdc, required: 5_000_000n, available: 4_999_999n }])).toEqual([
+    { token: 'USDC', required: '5', available: '4.999999' },
+  ])
+  expect(shortagesOf([{ coin: usdc, required: 5n, available: 5n }])).toEqual([])
+})
+
+test('gas and amount of one coin count together', () => {
+  const needs = [
+    { coin: ether, required: 6n, available: 10n },
+    { coin: ether, required: 5n, available: 10n },
+  ]
+  expect(shortagesOf(needs)).toEqual([
+    { token: 'ETH', required: '0.000000000000000011', available: '0.00000000000000001' },
+  ])
+})
+
+test('a wallet that has promised more than it holds has nothing', () => {
+  expect(shortagesOf([{ coin: usdc, required: 1n, available: -7n }])[0]?.available).toBe('0')
+})
+
+test('a call may cost a fifth more than it did when it was tried, a plain payment may not', () => {
+  expect(gasLimitOf(21_000n)).toBe(21_000n)
+  expect(gasLimitOf(50_000n)).toBe(60_000n)
+})
+
+test('a fee in a token of six decimals is never rounded down', () => {
+  fc.assert(
+    fc.property(amount, amount, (gas, price) => {
+      const fee = feeInToken(gas, price, 6)
+      expect(fee * 10n ** 12n).toBeGreaterThanOrEqual(gas * price)
+      expect((fee - 1n) * 10n ** 12n).toBeLessThan(gas * price === 0n ? 1n : gas * price)
+    }),
+  )
+})
+
+test('what a child is sent covers its call, and nothing is sent to one that has enough', () => {
+  fc.assert(
+    fc.property(amount, amount, (cost, available) => {
+      const sent = topUpOf(cost, available)
+      expect(available + sent).toBeGreaterThanOrEqual(cost)
+      if (available >= cost) expect(sent).toBe(0n)
+    }),
+  )
+})

@@ -1,0 +1,68 @@
+import { type Address, formatAmount } from '@purser/protocol'
+
+/** A token or a chain's own coin, as an amount of it is counted. */
+export interface Coin {
+  readonly symbol: string
+  readonly decimals: number
+  /** Undefined for the chain's own coin. */
+  readonly address: Address | undefined
+}
+
+/** What a wallet must have of a coin, and what it has that is not promised already; in the smallest unit. */
+export interface Need {
+  readonly coin: Coin
+  readonly required: bigint
+  readonly available: bigint
+}
+
+/** What a problem record says of it: amounts in whole tokens. */
+export interface Shortage {
+  readonly token: string
+  readonly required: string
+  readonly available: string
+}
+
+/** Those needs that are not met, as a caller is told of them; several of one coin count together. */
+export function shortagesOf(needs: readonly Need[]): Shortage[] {
+  const bySymbol = new Map<string, Need>()
+  for (const need of needs) {
+    const before = bySymbol.get(need.coin.symbol)
+    bySymbol.set(need.coin.symbol, { ...need, required: need.required + (before?.required ?? 0n) })
+  }
+  return [...bySymbol.values()]
+    .filter(({ required, available }) => required > available)
+    .map(({ coin, required, available }) => ({
+      token: coin.symbol,
+      required: formatAmount(required, coin.decimals),
+      available: formatAmount(available < 0n ? 0n : available, coin.decimals),
+    }))
+}
+
+/** Gas of a plain payment of the coin to an account without code. */
+export const plainGas = 21_000n
+
+/**
+ * The limit to send a call with that was tried at this much gas: a fifth more, since the state that it meets may be another. A plain
+ * payment costs what it costs.
+ */
+export function gasLimitOf(triedGas: bigint): bigint {
+  return triedGas === plainGas ? plainGas : (triedGas * 6n) / 5n
+}
+
+const attodollarDecimals = 18
+
+/** What gas costs at most, in the smallest unit of a fee token that has these decimals (Tempo: a gas price is in 1e-18 USD); rounded up. */
+export function feeInToken(gasLimit: bigint, maxFee: bigint, decimals: number): bigint {
+  const unit = 10n ** BigInt(attodollarDecimals - decimals)
+  return (gasLimit * maxFee + unit - 1n) / unit
+}
+
+/**
+ * What a master sends a child so that it can pay for its call: a quarter more than the call costs at most now, less what the child
+ * has; nothing where it has enough. What is left over stays with the child and serves its next call.
+ */
+export function topUpOf(cost: bigint, available: bigint): bigint {
+  if (available >= cost) return 0n
+  const short = (cost * 5n) / 4n - available
+  return short > 0n ? short : 0n
+}

@@ -1,0 +1,17 @@
+import type { Address } from '@purser/protocol'
+import type { WalletKeys, WalletSigner } from '../../../custody/wallet-keys.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import { findKeyOfAddress } from './source-store.ts'
+
+/** Finds who signs for the address of a managed wallet or child, whichever tenant's: for what sends their stored transactions. */
+export function createAccountSigners(deps: {
+  readonly db: Db
+  readonly walletKeys: WalletKeys
+}): (account: Address) => Promise<WalletSigner | undefined> {
+  return async (address) => {
+    const key = await findKeyOfAddress(deps.db, address)
+    if (key === undefined) return undefined
+    const { organisationId, environment, account, index } = key
+    return deps.walletKeys.signer({ organisationId, environment }, { account, index, address })
+  }
+}
