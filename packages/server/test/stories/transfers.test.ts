@@ -11,6 +11,7 @@ import { type Address, formatAmount } from '@purser/protocol'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { bundledList } from '../../src/partners/screening/bundled-list.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
 
@@ -243,6 +244,24 @@ test('a transfer that a node loses, and whose answer was pending, ends once and 
   await expect.poll(async () => (await get()).body.status, { timeout: 15_000 }).toBe('confirmed')
   await expect.poll(() => eventsOf(sent.body.id), { timeout: 15_000 }).toEqual(['transfer.completed'])
   expect(await tokenBalance(base, 'USDC', body.toAddress)).toBe(2_500_000n)
+})
+
+test('what screening froze is not there to send', async () => {
+  const master = await aRichMaster(5_000_000n)
+  await world.database.db.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token,
+      token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, frozen_raw_amount, created_at)
+    values ('wtx_01h455vb4pex5vsknk084sn02q', ${org.id}, 'test', ${master.id}, 'base-sepolia', 'base', '0x1', 0, 'in', 'transfer', 'confirmed',
+      '0x036CbD53842c5426634e7929541eC2318f3dCF7e', 'USDC', 6, 3000000, '0x2', ${master.address}, 1, '0x3', now(), 'flagged', 3000000, now())`)
+  const refused = await send(bodyFrom(master))
+  expect(refused.body.balances).toEqual([{ token: 'USDC', required: '2.5', available: '2' }])
+  expect((await send(bodyFrom(master, { amount: '2' }))).status).toBe(201)
+})
+
+test('money to a sanctioned address is refused before anything is signed', async () => {
+  const toAddress = bundledList.addresses[0]
+  const refused = await send(bodyFrom(await aRichMaster(), { toAddress }))
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'recipient-flagged'])
 })
 
 test('swaps and bridges are refused where no partner does them', async () => {

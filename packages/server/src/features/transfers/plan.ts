@@ -13,7 +13,7 @@ import type { Chain, OfferedFees } from '../../chain/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
-import { findSource, type SourceWallet } from '../wallets/index.ts'
+import { findSource, frozenAmountOf, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import type { NewTransfer } from './schema.ts'
 import { sumOpenCost, sumPromised } from './store.ts'
@@ -128,10 +128,11 @@ async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
   const holders = source.address === source.masterAddress ? [source.address] : [source.address, source.masterAddress]
   const tokens = coin.address === undefined ? [] : [coin.address]
   const held = await chain.holdings(holders.map((account) => ({ account, tokens })))
+  const frozen = await frozenOf(ctx, wish)
   const [own, master] = [held[0], held.at(-1)]
   if (own === undefined || master === undefined) throw new Error('a chain told of fewer accounts than were asked for')
   const funds: Funds = {
-    token: (own.tokens[0] ?? 0n) - promised.token,
+    token: (own.tokens[0] ?? 0n) - frozen - promised.token,
     native: (own.native ?? 0n) - promised.native,
     masterNative: (master.native ?? 0n) - promised.masterNative,
   }
@@ -146,8 +147,14 @@ async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
     network.nativeCoin === null
       ? pricedInToken(wish, { send, fees, amountNeed })
       : pricedInCoin(wish, { ...network.nativeCoin, address: undefined }, { send, fees, funds, amountNeed })
-  const inAll = coin.address === undefined ? (own.native ?? 0n) : (own.tokens[0] ?? 0n)
+  const inAll = coin.address === undefined ? (own.native ?? 0n) : (own.tokens[0] ?? 0n) - frozen
   return { ...priced, held: priced.feeCoin.symbol === coin.symbol ? inAll - priced.rawFee : inAll }
+}
+
+/** What screening holds back of what came in; of the coin nothing is known to have come from anybody. */
+async function frozenOf(ctx: Ctx, { source, network, coin }: Wish): Promise<bigint> {
+  if (coin.address === undefined) return 0n
+  return frozenAmountOf(ctx.db, ctx.tenant, source.id, { network: network.name, token: coin.address })
 }
 
 /** In the smallest unit, without what is promised; native ones in wei. */
