@@ -38,6 +38,15 @@ export async function endWatches(tx: Tx, tenant: Tenant, walletId: string, until
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId} and until is null`)
 }
 
+/** How many watches there are, also such as ended. */
+export async function countWatches(db: Queryable, environment: Environment): Promise<number> {
+  const row = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from watched_addresses where environment = ${environment}`,
+  )
+  return Number(row.count)
+}
+
 const PackedPage = z.object({
   addresses: z.instanceof(Uint8Array).nullable(),
   walletId: z.string().nullable(),

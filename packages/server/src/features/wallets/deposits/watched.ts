@@ -1,6 +1,6 @@
 import type { Deps, Environment } from '../../../platform/ctx.ts'
 import { AddressSet } from './address-set.ts'
-import { packAddresses, packAddressesSince, readHorizon, type WatchKey } from './watch-store.ts'
+import { countWatches, packAddresses, packAddressesSince, readHorizon, type WatchKey } from './watch-store.ts'
 
 const pageMost = 50_000
 
@@ -17,12 +17,15 @@ export interface Watched {
 
 /** Nothing is read before the first `refresh`, which reads all; the following ones read what was written since. */
 export function createWatched(deps: Pick<Deps, 'db' | 'random'>, environment: Environment): Watched {
-  const set = new AddressSet(Buffer.from(deps.random.bytes(4)).readUInt32BE())
+  const seed = Buffer.from(deps.random.bytes(4)).readUInt32BE()
+  let set = new AddressSet(seed)
   let horizon: bigint | undefined
   let turn: Promise<void> = Promise.resolve()
 
   const readAll = async (): Promise<void> => {
     const from = await readHorizon(deps.db)
+    // Made as large as it will be: one that grows leaves its smaller selves behind.
+    set = new AddressSet(seed, await countWatches(deps.db, environment))
     let after: WatchKey | undefined = { walletId: '', network: '' }
     while (after !== undefined) {
       const page: Awaited<ReturnType<typeof packAddresses>> = await packAddresses(deps.db, environment, {
