@@ -29,10 +29,12 @@ export type {
   MasterWalletChange,
   NewChildAddresses,
   NewMasterWallet,
+  PolicyDocument,
   Sweep,
   SweepRequest,
   SweepSummary,
   TransactionQuery,
+  WalletPolicy,
   WalletTransaction,
 } from './managed-wallets.ts'
 export type { FileNaming, FileSource } from './multipart.ts'

@@ -15,6 +15,8 @@ export type Sweep = Answer<operations['wallets.sweeps.get']>
 export type SweepSummary = Item<operations['wallets.sweeps.list']>
 export type NewChildAddresses = Body<operations['wallets.children.create']>
 export type ChildAddress = Answer<operations['wallets.children.get']>
+export type WalletPolicy = Answer<operations['wallets.master.policy.get']>
+export type PolicyDocument = Body<operations['wallets.master.policy.set']>
 export type Balance = Item<operations['wallets.master.balances']>
 
 const masters = '/wallet-infra/master-wallets'
@@ -35,6 +37,14 @@ export function masterWalletsOf(send: Send) {
       list(send, `${master}/transactions`, { ...options, params: { id }, query }),
     update: (id: string, body: MasterWalletChange, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'PATCH', master, { ...options, params: { id }, body }),
+    /** What may leave the wallet and its children. */
+    policy: {
+      get: (id: string, options?: CallOptions): Promise<WalletPolicy> =>
+        call(send, 'GET', `${master}/policy`, { ...options, params: { id } }),
+      /** Sets the first policy, or one that is nowhere looser than the one that is set. */
+      set: (id: string, body: PolicyDocument, options?: CallOptions): Promise<WalletPolicy> =>
+        call(send, 'PUT', `${master}/policy`, { ...options, params: { id }, body }),
+    },
     /** Begins to move what the children hold to the master; `sweeps.get` tells when it is done. */
     sweep: (id: string, body: SweepRequest, options?: CallOptions): Promise<Sweep> =>
       callUntyped(send, 'POST', `${master}/sweep`, { ...options, params: { id }, body }),

@@ -218,6 +218,14 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
       params: { id: ids.mwt },
       body: { name: 'Treasury 2', autoSweep: { token: 'USDC', minAmount: '5', everyMinutes: 30 } },
     }),
+    'wallets.master.policy.get': () => ({ params: { id: ids.mwt } }),
+    'wallets.master.policy.set': () => ({
+      params: { id: ids.mwt },
+      body: {
+        operations: { transfer: { recipients: 'any' }, withdraw: { recipients: [ids.bac] } },
+        tokens: { USDC: { perTransaction: '50', perHour: '100', perDay: '500', perMonth: '2500.5' } },
+      },
+    }),
     'wallets.master.sweep': () => ({
       params: { id: ids.mwt },
       body: { token: 'USDC', childAddressIds: [ids.cad], minAmount: '0.5' },

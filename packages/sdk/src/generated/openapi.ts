@@ -478,6 +478,27 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/wallet-infra/master-wallets/{id}/policy": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get what may leave a managed wallet and its children. */
+        readonly get: operations["wallets.master.policy.get"];
+        /**
+         * Set or tighten what may leave a managed wallet and its children.
+         * @description An operation or a token that the policy does not name may not leave; a cap that is left out is none. Once set, only the operator loosens it.
+         */
+        readonly put: operations["wallets.master.policy.set"];
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/wallet-infra/byo-wallets/{id}/transactions": {
         readonly parameters: {
             readonly query?: never;
@@ -6101,6 +6122,252 @@ export interface operations {
             };
         };
     };
+    readonly "wallets.master.policy.get": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
+                        readonly masterWalletId: string;
+                        /** @description null: none is set, and nothing is limited. */
+                        readonly policy: {
+                            readonly operations: {
+                                readonly [key: string]: {
+                                    readonly recipients: "any" | readonly string[];
+                                };
+                            };
+                            readonly tokens: {
+                                readonly [key: string]: {
+                                    readonly perTransaction?: string;
+                                    readonly perHour?: string;
+                                    readonly perDay?: string;
+                                    readonly perMonth?: string;
+                                };
+                            };
+                        } | null;
+                        readonly updatedAt: string | null;
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "wallets.master.policy.set": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly operations: {
+                        readonly [key: string]: {
+                            readonly recipients: "any" | readonly string[];
+                        };
+                    };
+                    readonly tokens: {
+                        readonly [key: string]: {
+                            readonly perTransaction?: string;
+                            readonly perHour?: string;
+                            readonly perDay?: string;
+                            readonly perMonth?: string;
+                        };
+                    };
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
+                        readonly masterWalletId: string;
+                        /** @description null: none is set, and nothing is limited. */
+                        readonly policy: {
+                            readonly operations: {
+                                readonly [key: string]: {
+                                    readonly recipients: "any" | readonly string[];
+                                };
+                            };
+                            readonly tokens: {
+                                readonly [key: string]: {
+                                    readonly perTransaction?: string;
+                                    readonly perHour?: string;
+                                    readonly perDay?: string;
+                                    readonly perMonth?: string;
+                                };
+                            };
+                        } | null;
+                        readonly updatedAt: string | null;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `policy-loosening-denied` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     readonly "wallets.byo.transactions": {
         readonly parameters: {
             readonly query?: {
@@ -6711,6 +6978,16 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `policy-denied` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `idempotency-in-progress` */
             readonly 409: {
                 headers: {
@@ -6846,6 +7123,8 @@ export interface operations {
                         readonly route: "direct" | "partner-swap" | "partner-bridge";
                         /** @description Why this route, in words. */
                         readonly routeReason: string;
+                        /** @description The rule of the wallet's spend policy that would refuse it now; null for none. */
+                        readonly deniedBy: string | null;
                     };
                 };
             };

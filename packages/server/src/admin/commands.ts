@@ -15,6 +15,7 @@ import { id, newId } from '../platform/ids.ts'
 import { text } from '../platform/wire.ts'
 import { type Command, command } from './command.ts'
 import { keyCommands } from './key-commands.ts'
+import { setPolicy } from './policy-command.ts'
 import { refreshSanctions } from './refresh-sanctions.ts'
 
 const Name = text(200, 1)
@@ -116,6 +117,7 @@ export const commands: readonly Command[] = [
   createOrganisation,
   createKey,
   changePlan,
+  setPolicy,
   verifyAuditLogs,
   ...keyCommands,
   refreshSanctions,

@@ -11,6 +11,7 @@ import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { publishEvent } from '../../platform/events.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
+import { releasePolicy } from '../wallets/index.ts'
 import {
   assignStep,
   findNextStep,
@@ -127,7 +128,13 @@ async function end(ctx: Work, tx: Tx, transferId: TransferId, fault: string | un
   const now = ctx.clock.now()
   await markEnded(tx, transferId, { status: fault === undefined ? 'confirmed' : 'failed', reason: fault ?? null, now })
   const ended = await lockTransfer(tx, transferId)
+  if (isBack(ended)) await releasePolicy(tx, ended, transferId, now)
   if (ended.answered !== null && !isAsTold(ended)) await tell(ctx, tx, ended)
+}
+
+/** Whether the money is where it was; what a token or Tempo's guard took and did not deliver has left the wallet, and stays counted. */
+function isBack({ status, reason }: TransferRow): boolean {
+  return status === 'failed' && reason !== 'not-received'
 }
 
 /** A block that was told of may be undone, and the next one say something else. */

@@ -1,6 +1,7 @@
 import { chainErrors } from '../../chain/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
 import { failChainName } from '../chains/index.ts'
+import { policyErrors } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { NewTransfer, Transfer, TransferListQuery, TransferParams, TransferQuote } from './schema.ts'
 import { createTransfer, getTransfer, pageOfTransfers, quoteTransfer, transferState } from './transfer.ts'
@@ -25,7 +26,7 @@ export const transferOperations: readonly Operation[] = [
     input: NewTransfer,
     output: Transfer,
     status: 201,
-    errors: planErrors,
+    errors: { ...planErrors, ...policyErrors },
     // It waits for a chain, which no transaction waits for.
     idempotency: 'intent',
     resume: transferState,

@@ -49,7 +49,13 @@ export const Transfer = z.strictObject({
 })
 export type Transfer = z.input<typeof Transfer>
 
-export const TransferQuote = z.strictObject(moved)
+export const TransferQuote = z.strictObject({
+  ...moved,
+  deniedBy: z
+    .string()
+    .nullable()
+    .meta({ description: "The rule of the wallet's spend policy that would refuse it now; null for none." }),
+})
 export type TransferQuote = z.input<typeof TransferQuote>
 
 export const TransferParams = z.strictObject({ id: id('wtx') })

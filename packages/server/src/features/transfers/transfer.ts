@@ -6,7 +6,7 @@ import { id, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { pause } from '../../platform/work/runner.ts'
-import { lockSource } from '../wallets/index.ts'
+import { lockSource, type OutgoingMovement, policyWouldDeny, reservePolicy, underPolicy } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
 import type { NewTransfer, Transfer, TransferListQuery, TransferQuote } from './schema.ts'
@@ -43,6 +43,7 @@ export async function quoteTransfer(ctx: Ctx, request: NewTransfer): Promise<Tra
     feeToken: plan.feeCoin.symbol,
     route: plan.route,
     routeReason: plan.routeReason,
+    deniedBy: await policyWouldDeny(ctx, outgoing(request, plan)),
   }
 }
 
@@ -55,9 +56,10 @@ export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Tr
   const plan = await planTransfer(ctx, request)
   for (const { sender } of plan.steps) await ctx.accountLanes.prepare(plan.network, sender)
   const transferId = newId('wtx', ctx)
-  await ctx.db.tx(async (tx) => {
+  await underPolicy(ctx, async (tx) => {
     await lockSource(tx, ctx.tenant, plan.source.id)
     await refuseOvertaken(tx, plan)
+    await reservePolicy(ctx, tx, { ...outgoing(request, plan), subjectId: transferId })
     await insertTransfer(tx, ctx.tenant, rowOf(ctx, transferId, request, plan))
     for (const [position, { to, ...step }] of plan.steps.entries())
       await insertStep(tx, { transferId, position, ...step, toAddress: to })
@@ -73,6 +75,19 @@ export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Tr
     tx.afterCommit(() => ctx.accountLanes.nudge(network))
   })
   return answer(ctx, transferId, ctx.transferWaitMs)
+}
+
+/** What the wallet's spend policy judges. */
+function outgoing({ toAddress }: NewTransfer, { source, coin, rawAmount }: TransferPlan): OutgoingMovement {
+  const { symbol: token, decimals } = coin
+  return {
+    masterWalletId: source.masterWalletId,
+    operation: 'transfer',
+    token,
+    rawAmount,
+    decimals,
+    recipient: toAddress,
+  }
 }
 
 /** What another request promised of the same wallet since it was weighed; under the wallet's lock, so that of two one is refused. */

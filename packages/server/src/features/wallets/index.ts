@@ -3,6 +3,16 @@ export { type DepositWatcher, startDepositWatcher } from './deposits/watcher.ts'
 export { walletErrors } from './errors.ts'
 export { createAccountSigners } from './managed/signing.ts'
 export { findSource, lockSource, type SourceWallet } from './managed/source-store.ts'
+export { PolicyDocument } from './policy/document.ts'
+export { policyErrors } from './policy/errors.ts'
+export { overridePolicy } from './policy/policies.ts'
+export {
+  type OutgoingMovement,
+  policyWouldDeny,
+  releasePolicy,
+  reservePolicy,
+  underPolicy,
+} from './policy/reserve.ts'
 export { createWalletPorts } from './real-ports.ts'
 export {
   createWalletDirectory,

@@ -8,6 +8,7 @@ import { deleteByoWallet, getByoWallet, pageOfByoWallets, registerByoWallet } fr
 import { childAddressOperations } from './children/routes.ts'
 import { fail } from './errors.ts'
 import { masterWalletOperations } from './managed/routes.ts'
+import { policyRoutes } from './policy/routes.ts'
 import { ByoWallet, ByoWalletParams, NewByoWallet } from './schema.ts'
 import { sweepOperations } from './sweep/routes.ts'
 
@@ -64,4 +65,5 @@ export const walletOperations: readonly Operation[] = [
   ...childAddressOperations,
   ...balanceOperations,
   ...sweepOperations,
+  ...policyRoutes,
 ]

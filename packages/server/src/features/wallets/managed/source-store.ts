@@ -12,13 +12,14 @@ export const SourceWallet = z.object({
   id: z.union([id('mwt'), id('cad')]),
   address: StoredAddress,
   chain: ChainName,
+  masterWalletId: id('mwt'),
   masterAddress: StoredAddress,
 })
 export type SourceWallet = z.output<typeof SourceWallet>
 
-const masters = sql`select id, address, chain, address as master_address from master_wallets`
+const masters = sql`select id, address, chain, id as master_wallet_id, address as master_address from master_wallets`
 const children = sql`
-  select c.id, c.address, m.chain, m.address as master_address from child_addresses c join master_wallets m on m.id = c.master_wallet_id`
+  select c.id, c.address, m.chain, m.id as master_wallet_id, m.address as master_address from child_addresses c join master_wallets m on m.id = c.master_wallet_id`
 
 export function findSource(db: Queryable, tenant: Tenant, walletId: string): Promise<SourceWallet | undefined> {
   const { organisationId, environment } = tenant

@@ -64,6 +64,8 @@ test.each([
   { operations: { transfer: { recipients: ['0x036Cbd53842c5426634e7929541eC2318f3dCF7e'] } }, tokens: {} },
   { operations: { transfer: { recipients: ['everybody'] } }, tokens: {} },
   { operations: { transfer: {} }, tokens: {} },
+  { operations: {}, tokens: { 'a\u0000b': {} } },
+  { operations: {}, tokens: JSON.parse('{"__proto__":{}}') },
   { operations: {} },
 ])('%j is no policy', (document) => {
   expect(PolicyDocument.safeParse(document).success).toBe(false)

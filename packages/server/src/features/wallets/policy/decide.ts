@@ -65,13 +65,19 @@ export function windowStartsAt(nowMs: number): Readonly<Record<PolicyWindow, num
 }
 
 /**
- * Whether a new policy allows anything that the old one refuses. An API key may only tighten, so that an agent cannot lift its own cap.
- * Setting the first policy loosens nothing; taking the last away does.
+ * Where a new policy allows what the old one refuses, as JSON pointers into the new one; empty for nowhere. An API key may only
+ * tighten, so that an agent cannot lift its own cap. Setting the first policy loosens nothing; taking the last away does.
  */
+export function looseningsOf(before: PolicyDocument | undefined, after: PolicyDocument | undefined): readonly string[] {
+  if (before === undefined) return []
+  if (after === undefined) return ['']
+  const operations = policyOperations.filter((name) => isOperationLoosened(before, after, name))
+  return [...operations.map((name) => `/operations/${name}`), ...tokensLoosened(before, after)]
+}
+
+/** Whether a new policy allows anything that the old one refuses. */
 export function isLoosened(before: PolicyDocument | undefined, after: PolicyDocument | undefined): boolean {
-  if (before === undefined) return false
-  if (after === undefined) return true
-  return policyOperations.some((name) => isOperationLoosened(before, after, name)) || areTokensLoosened(before, after)
+  return looseningsOf(before, after).length > 0
 }
 
 function isOperationLoosened(before: PolicyDocument, after: PolicyDocument, name: PolicyOperation): boolean {
@@ -83,11 +89,15 @@ function isOperationLoosened(before: PolicyDocument, after: PolicyDocument, name
   return now.recipients === 'any' || now.recipients.some((recipient) => !known.includes(recipient))
 }
 
-function areTokensLoosened(before: PolicyDocument, after: PolicyDocument): boolean {
-  return Object.entries(after.tokens).some(([symbol, now]) => {
+function tokensLoosened(before: PolicyDocument, after: PolicyDocument): string[] {
+  return Object.entries(after.tokens).flatMap(([symbol, now]) => {
     const old = Object.hasOwn(before.tokens, symbol) ? before.tokens[symbol] : undefined
-    if (old === undefined) return true
-    return (['perTransaction', ...windows] as const).some((name) => isCapRaised(capOf(old[name]), capOf(now[name])))
+    const path = `/tokens/${symbol.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    if (old === undefined) return [path]
+    const raised = (['perTransaction', ...windows] as const).filter((name) =>
+      isCapRaised(capOf(old[name]), capOf(now[name])),
+    )
+    return raised.map((name) => `${path}/${name}`)
   })
 }
 

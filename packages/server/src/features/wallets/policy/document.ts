@@ -16,7 +16,7 @@ const Cap = z
   .string()
   .refine((text) => typeof parseAmount(text, capDecimals) === 'bigint', 'must be a decimal amount, not negative')
 
-const Caps = z.strictObject({
+export const Caps = z.strictObject({
   perTransaction: Cap.optional(),
   perHour: Cap.optional(),
   perDay: Cap.optional(),
@@ -26,6 +26,9 @@ export type Caps = z.output<typeof Caps>
 
 const recipientsMax = 1_000
 const tokensMax = 64
+
+/** Whatever symbol a registry may name; nothing that JSON or the database could read another way. */
+const TokenSymbol = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/, 'must be the symbol of a token')
 
 /** An EVM address, or a bank account of the organisation's. */
 const Recipient = z.string().transform((text, ctx) => {
@@ -43,7 +46,7 @@ const Recipients = z.union([z.literal('any'), z.array(Recipient).max(recipientsM
 export const PolicyDocument = z.strictObject({
   operations: z.partialRecord(z.enum(policyOperations), z.strictObject({ recipients: Recipients })),
   tokens: z
-    .record(z.string().min(1).max(32), Caps)
+    .record(TokenSymbol, Caps)
     .refine((tokens) => Object.keys(tokens).length <= tokensMax, `must name at most ${tokensMax} tokens`),
 })
 export type PolicyDocument = z.output<typeof PolicyDocument>

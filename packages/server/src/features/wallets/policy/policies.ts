@@ -1,0 +1,66 @@
+import { appendAudit } from '../../../platform/audit.ts'
+import type { Ctx, Tenant } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import type { MasterWalletId } from '../../../platform/ids.ts'
+import { fail } from '../errors.ts'
+import { requireMasterWallet } from '../managed/managed.ts'
+import { looseningsOf } from './decide.ts'
+import type { PolicyDocument } from './document.ts'
+import { failPolicy } from './errors.ts'
+import { underPolicy } from './reserve.ts'
+import type { WalletPolicy } from './schema.ts'
+import { findPolicy, findTenantOfWallet, lockPolicy, type PolicyRow, removePolicy, writePolicy } from './store.ts'
+
+export async function getPolicy(ctx: Ctx, walletId: MasterWalletId): Promise<WalletPolicy> {
+  const wallet = await requireMasterWallet(ctx, walletId)
+  return shown(wallet.id, await findPolicy(ctx.db, ctx.tenant, wallet.id))
+}
+
+/** Replaces the policy by one that is nowhere looser; the first one may be any. Of two at once the second is held against the first. */
+export function tightenPolicy(ctx: Ctx, walletId: MasterWalletId, document: PolicyDocument): Promise<WalletPolicy> {
+  return underPolicy(ctx, async (tx) => {
+    if (!(await lockPolicy(tx, ctx.tenant, walletId))) throw fail('wallet-not-found')
+    const before = await findPolicy(tx, ctx.tenant, walletId)
+    const looser = looseningsOf(before?.document, document)
+    const errors = looser.map((path) => ({ path, message: 'is looser than the policy that is set' }))
+    if (errors.length > 0) throw failPolicy('policy-loosening-denied', { masterWalletId: walletId, errors })
+    const row = { document, updatedAt: ctx.clock.now() }
+    await writePolicy(tx, ctx.tenant, walletId, row)
+    await ctx.audit(tx, changeOf(walletId, before, document))
+    return shown(walletId, row)
+  })
+}
+
+/** What the operator changes with: no tenant, for the wallet says whose it is. */
+export type PolicyOperator = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>
+
+/** Sets any policy, or with undefined none; in the audit log of the wallet's organisation. */
+export function overridePolicy(
+  operator: PolicyOperator,
+  walletId: MasterWalletId,
+  document: PolicyDocument | undefined,
+): Promise<WalletPolicy> {
+  return operator.db.tx(async (tx) => {
+    const tenant = await findTenantOfWallet(tx, walletId)
+    if (tenant === undefined || !(await lockPolicy(tx, tenant, walletId))) throw fail('wallet-not-found')
+    const before = await findPolicy(tx, tenant, walletId)
+    const row = document === undefined ? undefined : { document, updatedAt: operator.clock.now() }
+    await replace(tx, tenant, walletId, row)
+    const { clock, random, actor, requestId } = operator
+    await appendAudit({ clock, random, actor, requestId, tenant }, tx, changeOf(walletId, before, document))
+    return shown(walletId, row)
+  })
+}
+
+function replace(tx: Tx, tenant: Tenant, walletId: MasterWalletId, row: PolicyRow | undefined): Promise<void> {
+  return row === undefined ? removePolicy(tx, tenant, walletId) : writePolicy(tx, tenant, walletId, row)
+}
+
+function changeOf(target: MasterWalletId, before: PolicyRow | undefined, after: PolicyDocument | undefined) {
+  const details = { from: before?.document ?? null, to: after ?? null }
+  return { action: 'wallets.policy.set', target, details }
+}
+
+function shown(masterWalletId: MasterWalletId, row: PolicyRow | undefined): WalletPolicy {
+  return { masterWalletId, policy: row?.document ?? null, updatedAt: row?.updatedAt ?? null }
+}

@@ -1,0 +1,117 @@
+import { formatAmount, parseAddress } from '@purser/protocol'
+import { instantOf } from '../../../platform/clock.ts'
+import type { Ctx, Tenant } from '../../../platform/ctx.ts'
+import type { Queryable, Tx } from '../../../platform/db/db.ts'
+import { isProblem, type Problem } from '../../../platform/errors.ts'
+import type { MasterWalletId } from '../../../platform/ids.ts'
+import { decide, type Movement, type PolicyRule, type Usage, windowStartsAt } from './decide.ts'
+import { attoOf, type PolicyDocument, type PolicyOperation } from './document.ts'
+import { failPolicy } from './errors.ts'
+import { findPolicy, insertReservation, isReserved, lockPolicy, markReleased, sumUsage } from './store.ts'
+
+/** Money that is about to leave a master wallet or a child of it. */
+export interface OutgoingMovement {
+  readonly masterWalletId: MasterWalletId
+  readonly operation: PolicyOperation
+  /** Symbol of what leaves. */
+  readonly token: string
+  /** In the token's smallest unit. */
+  readonly rawAmount: bigint
+  readonly decimals: number
+  /** An address, or the id of a bank account. */
+  readonly recipient: string
+}
+
+/**
+ * Counts a movement against the wallet's policy, in the transaction that makes the movement, or refuses it with 403 `policy-denied`.
+ * The master's row stays locked until that transaction ends, so that no number of processes goes over a cap. It is written where no
+ * policy is, too: one that is set later counts what left before. A second call for the same subject changes nothing. Call it inside
+ * `underPolicy`, which keeps the refusal in the audit log.
+ */
+export async function reservePolicy(
+  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  tx: Tx,
+  movement: OutgoingMovement & { readonly subjectId: string },
+): Promise<void> {
+  const { masterWalletId, operation, token, subjectId } = movement
+  if (!(await lockPolicy(tx, ctx.tenant, masterWalletId))) throw new Error('a movement out of a wallet of nobody')
+  if (await isReserved(tx, ctx.tenant, subjectId)) return
+  const reservedAt = ctx.clock.now()
+  await refuseDenied(tx, ctx.tenant, movement, reservedAt)
+  const attoAmount = attoOf(movement.rawAmount, movement.decimals)
+  await insertReservation(tx, ctx.tenant, { subjectId, masterWalletId, operation, token, attoAmount, reservedAt })
+}
+
+async function refuseDenied(tx: Tx, tenant: Tenant, movement: OutgoingMovement, now: Date): Promise<void> {
+  const denial = await denialOf(tx, tenant, movement, now)
+  if (denial === undefined) return
+  const { masterWalletId, operation, token, rawAmount, decimals, recipient } = movement
+  const amount = formatAmount(rawAmount, decimals)
+  throw failPolicy('policy-denied', { ...denial, masterWalletId, operation, token, amount, recipient })
+}
+
+/** Gives back what a movement reserved, because it failed and the money is where it was; harmless twice, and for one that reserved nothing. */
+export function releasePolicy(tx: Tx, tenant: Tenant, subjectId: string, now: Date): Promise<void> {
+  return markReleased(tx, tenant, subjectId, now)
+}
+
+/** The rule that would refuse the movement now, or null; reserves nothing. */
+export async function policyWouldDeny(
+  ctx: Pick<Ctx, 'db' | 'tenant' | 'clock'>,
+  movement: OutgoingMovement,
+): Promise<PolicyRule | null> {
+  return (await denialOf(ctx.db, ctx.tenant, movement, ctx.clock.now()))?.rule ?? null
+}
+
+interface Denial {
+  readonly rule: PolicyRule
+  /** Of a cap: what it is, and what of it is used, in whole tokens. */
+  readonly cap?: string
+  readonly used?: string
+}
+
+async function denialOf(
+  db: Queryable,
+  tenant: Tenant,
+  asked: OutgoingMovement,
+  now: Date,
+): Promise<Denial | undefined> {
+  const policy = await findPolicy(db, tenant, asked.masterWalletId)
+  if (policy === undefined) return undefined
+  const { perHour, perDay, perMonth } = windowStartsAt(now.getTime())
+  const since = { perHour: instantOf(perHour), perDay: instantOf(perDay), perMonth: instantOf(perMonth) }
+  const usage = await sumUsage(db, tenant, asked, since)
+  const movement: Movement = {
+    operation: asked.operation,
+    token: { symbol: asked.token, decimals: asked.decimals },
+    rawAmount: asked.rawAmount,
+    recipient: parseAddress(asked.recipient) ?? asked.recipient,
+  }
+  const verdict = decide(policy.document, movement, usage)
+  return verdict.allowed ? undefined : explained(verdict.rule, policy.document.tokens[asked.token], usage)
+}
+
+function explained(rule: PolicyRule, caps: PolicyDocument['tokens'][string] | undefined, usage: Usage): Denial {
+  if (rule === 'operation' || rule === 'recipient' || rule === 'token') return { rule }
+  const cap = caps?.[rule]
+  if (cap === undefined) throw new Error('a cap refused that the policy does not have')
+  return rule === 'perTransaction' ? { rule, cap } : { rule, cap, used: formatAmount(usage[rule], 18) }
+}
+
+const refusals = { 'policy-denied': 'wallets.policy.deny', 'policy-loosening-denied': 'wallets.policy.refuse' } as const
+
+/** Runs the work in a transaction, and keeps in the audit log what a policy refused of it: in one of its own, since that one is undone. */
+export async function underPolicy<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Promise<T> {
+  try {
+    return await ctx.db.tx(work)
+  } catch (error) {
+    for (const [code, action] of Object.entries(refusals))
+      if (isProblem(error, code)) await ctx.db.tx((tx) => auditRefusal(ctx, tx, action, error))
+    throw error
+  }
+}
+
+function auditRefusal(ctx: Ctx, tx: Tx, action: string, { members }: Problem): Promise<void> {
+  const { masterWalletId, ...details } = members
+  return ctx.audit(tx, { action, target: String(masterWalletId), details })
+}

@@ -1,0 +1,35 @@
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { fail } from '../errors.ts'
+import { MasterWalletParams } from '../managed/schema.ts'
+import { PolicyDocument } from './document.ts'
+import { failPolicy } from './errors.ts'
+import { getPolicy, tightenPolicy } from './policies.ts'
+import { WalletPolicy } from './schema.ts'
+
+const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
+
+export const policyRoutes: readonly Operation[] = [
+  operation({
+    id: 'wallets.master.policy.get',
+    method: 'GET',
+    path: '/wallet-infra/master-wallets/{id}/policy',
+    summary: 'Get what may leave a managed wallet and its children.',
+    params: MasterWalletParams,
+    output: WalletPolicy,
+    errors: notFound,
+    run: (ctx, { params }) => getPolicy(ctx, params.id),
+  }),
+  operation({
+    id: 'wallets.master.policy.set',
+    method: 'PUT',
+    path: '/wallet-infra/master-wallets/{id}/policy',
+    summary: 'Set or tighten what may leave a managed wallet and its children.',
+    description:
+      'An operation or a token that the policy does not name may not leave; a cap that is left out is none. Once set, only the operator loosens it.',
+    params: MasterWalletParams,
+    input: PolicyDocument,
+    output: WalletPolicy,
+    errors: { ...notFound, 'policy-loosening-denied': failPolicy.table['policy-loosening-denied'] },
+    run: (ctx, { params, body }) => tightenPolicy(ctx, params.id, body),
+  }),
+]
