@@ -5,6 +5,8 @@ export interface FakeScreening extends Screening {
   say(address: string, screened: Screened): void
   /** Another list takes the place of the present one; what it changed are these addresses. */
   swapList(changed: readonly string[]): void
+  /** Whether the list is too old to clear anybody. */
+  isStale: boolean
   /** Called in every asking after the sources were asked and before the answer is given. */
   between: () => Promise<void>
   /** Addresses asked about, in order. */
@@ -21,6 +23,7 @@ export function createFakeScreening(now: () => Date): FakeScreening {
   const fake: FakeScreening = {
     addressesMax: 100,
     asked,
+    isStale: false,
     between: () => Promise.resolve(),
     say: (address, screened) => void said.set(address.toLowerCase(), screened),
     swapList: (changed) => void changes.push(changed),
@@ -39,7 +42,7 @@ export function createFakeScreening(now: () => Date): FakeScreening {
       listDate: now().toISOString().slice(0, 10),
       asOf: now(),
       addressCount: 1,
-      isStale: false,
+      isStale: fake.isStale,
     }),
     difference: async (from, to) => changes.slice(Number(from) - 1, Number(to) - 1).flat(),
     refreshIfDue: () => Promise.resolve(),

@@ -23,7 +23,7 @@ export function listDueDeposits(db: Queryable, now: Date, most: number): Promise
     sql`
     select id, organisation_id, environment, wallet_id, from_address as from from wallet_transactions
     where direction = 'in' and status <> 'withdrawn' and aml_due_at < 'infinity' and aml_due_at <= ${now}
-    order by aml_due_at, id limit ${most}`,
+    order by aml_due_at limit ${most}`,
   )
 }
 

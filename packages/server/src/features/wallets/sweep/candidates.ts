@@ -2,10 +2,11 @@ import type { Address } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { ChildAddressId } from '../../../platform/ids.ts'
 import { failNamed } from './errors.ts'
-import { listFrozenAmounts } from './frozen-store.ts'
+import { listFrozenAmounts, listUnscreenedAmounts } from './frozen-store.ts'
 import { sweepChildrenMax } from './schema.ts'
 import { type CandidateRow, findScannedTo, listChildrenBehind, listNamedChildren } from './store.ts'
 import type { SweepTerms } from './terms.ts'
+import { unscreenedSince } from './unscreened.ts'
 
 /** Children whose balances are read at once, and those that one sweep looks at. */
 const pageMax = 1_000
@@ -76,14 +77,14 @@ async function fundedOf(ctx: Ctx, terms: SweepTerms, children: readonly Candidat
   const holdings = await ctx.chains.on(terms.network).holdings(questions)
   const held = children.map((child, index) => ({ child, raw: holdings[index]?.tokens[0] ?? 0n }))
   const enough = held.filter(({ raw }) => raw >= terms.rawAmountMin)
-  const frozen = await listFrozenAmounts(ctx.db, ctx.tenant, {
-    network: terms.network.name,
-    asset: terms.token.address,
-    walletIds: enough.map(({ child }) => child.id),
-  })
+  const { network, token } = terms
+  const asked = { network: network.name, asset: token.address, walletIds: enough.map(({ child }) => child.id) }
+  const frozen = await listFrozenAmounts(ctx.db, ctx.tenant, asked)
+  const since = await unscreenedSince(ctx)
+  const unscreened = since && (await listUnscreenedAmounts(ctx.db, ctx.tenant, asked, since))
   return enough.flatMap(({ child: { id, address }, raw }) => {
     const frozenRawAmount = frozen.get(id) ?? 0n
-    const rawAmount = raw - frozenRawAmount
+    const rawAmount = raw - frozenRawAmount - (unscreened?.get(id) ?? 0n)
     return rawAmount >= terms.rawAmountMin ? [{ id, address, rawAmount, frozenRawAmount }] : []
   })
 }

@@ -2,22 +2,49 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql } from '../../../platform/db/db.ts'
 
-const FrozenRow = z.object({ walletId: z.string(), frozen: z.string().transform((text) => BigInt(text)) })
+const AmountRow = z.object({ walletId: z.string(), amount: z.string().transform((text) => BigInt(text)) })
+
+/** A token at some wallets of a network. */
+interface Holdings {
+  readonly network: string
+  readonly asset: string
+  readonly walletIds: readonly string[]
+}
 
 /** What screening froze of a token at these wallets, by wallet, in the token's smallest unit; a wallet without any is not there. */
 export async function listFrozenAmounts(
   db: Queryable,
   tenant: Tenant,
-  asked: { readonly network: string; readonly asset: string; readonly walletIds: readonly string[] },
+  asked: Holdings,
 ): Promise<ReadonlyMap<string, bigint>> {
   if (asked.walletIds.length === 0) return new Map()
   const rows = await db.many(
-    FrozenRow,
+    AmountRow,
     sql`
-    select wallet_id, sum(frozen_raw_amount)::text as frozen from wallet_transactions
+    select wallet_id, sum(frozen_raw_amount)::text as amount from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = any(${asked.walletIds}::text[])
       and network = ${asked.network} and lower(token) = lower(${asked.asset}) and status <> 'withdrawn' and frozen_raw_amount > 0
     group by wallet_id`,
   )
-  return new Map(rows.map((row) => [row.walletId, row.frozen]))
+  return new Map(rows.map((row) => [row.walletId, row.amount]))
+}
+
+/** What came to these wallets after an instant from senders of whom screening has not said anything, by wallet. */
+export async function listUnscreenedAmounts(
+  db: Queryable,
+  tenant: Tenant,
+  asked: Holdings,
+  after: Date,
+): Promise<ReadonlyMap<string, bigint>> {
+  if (asked.walletIds.length === 0) return new Map()
+  const rows = await db.many(
+    AmountRow,
+    sql`
+    select wallet_id, sum(raw_amount)::text as amount from wallet_transactions
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = any(${asked.walletIds}::text[])
+      and network = ${asked.network} and lower(token) = lower(${asked.asset}) and direction = 'in' and status <> 'withdrawn'
+      and aml_status = 'pending' and created_at > ${after}
+    group by wallet_id`,
+  )
+  return new Map(rows.map((row) => [row.walletId, row.amount]))
 }

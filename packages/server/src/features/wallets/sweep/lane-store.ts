@@ -59,15 +59,45 @@ export async function markSigned(
     where sweep_id = ${transfer.sweepId} and child_address_id = ${transfer.childAddressId} and status = 'planned'`)
 }
 
-/** Takes signed transfers of a network, oldest first; another process that looks at the same moment gets others. */
-export async function lockSigned(tx: Tx, network: string, most: number): Promise<SignedTransfer[]> {
+/**
+ * Takes signed transfers of a network, oldest first; another process that looks at the same moment gets others. One whose child was
+ * sent money after `unscreenedSince`, by somebody of whom screening has not said anything, is left for later, since that money may be part of
+ * it; what came more than five minutes after the transfer was made is not.
+ */
+export async function lockSigned(
+  tx: Tx,
+  network: string,
+  { most, unscreenedSince }: { readonly most: number; readonly unscreenedSince: Date | undefined },
+): Promise<SignedTransfer[]> {
   const rows = await tx.many(
     TransferRow,
     sql`
     select ${columns} from sweep_transfers t where network = ${network} and status = 'signed' and not unresolved
+      and not exists (
+        select from wallet_transactions w
+        where w.organisation_id = t.organisation_id and w.environment = t.environment and w.wallet_id = t.child_address_id
+          and w.network = t.network and lower(w.token) = lower(t.asset) and w.direction = 'in' and w.status <> 'withdrawn'
+          and w.aml_status = 'pending' and w.created_at > coalesce(${unscreenedSince ?? null}::timestamptz, 'infinity')
+          and w.created_at < t.created_at + interval '5 minutes')
     order by created_at, from_address limit ${most} for update skip locked`,
   )
-  return rows.filter((row): row is SignedTransfer => row.signature !== null)
+  return rows.filter(isSigned)
+}
+
+/** Those of the transfers that still wait to be sent, held until the transaction ends. */
+export async function lockStillSigned(tx: Tx, transfers: readonly TransferRow[]): Promise<SignedTransfer[]> {
+  const rows = await tx.many(
+    TransferRow,
+    sql`
+    select ${columns} from sweep_transfers t where status = 'signed' and not unresolved and (sweep_id, child_address_id) in
+      (select * from unnest(${sweepIdsOf(transfers)}::text[], ${childIdsOf(transfers)}::text[]))
+    order by from_address for update`,
+  )
+  return rows.filter(isSigned)
+}
+
+function isSigned(row: TransferRow): row is SignedTransfer {
+  return row.signature !== null
 }
 
 /** How many wait to be signed or sent on a network, without locking them. */

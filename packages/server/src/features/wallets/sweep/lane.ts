@@ -11,6 +11,8 @@ import {
   listInTransaction,
   listUnsigned,
   lockSigned,
+  lockStillSigned,
+  lockSweeps,
   markHash,
   markSigned,
   markUnresolved,
@@ -19,6 +21,7 @@ import {
   type UnsignedRow,
 } from './lane-store.ts'
 import { recordEnded } from './outcome.ts'
+import { unscreenedSince } from './unscreened.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -71,7 +74,10 @@ export async function passSweeps(ctx: System, lanes: Lanes, network: Network): P
   await signPlanned(ctx, network)
   if ((await lanes.openCount(network)) >= lanes.openMax / 2) return false
   await lanes.prepare(network)
-  return ctx.db.tx((tx) => planBatch(ctx, tx, lanes, network))
+  const since = await unscreenedSince(ctx)
+  const { isMore, frozen } = await ctx.db.tx((tx) => planBatch(ctx, tx, lanes, { network, since }))
+  if (frozen.length > 0) await endFrozen(ctx, frozen)
+  return isMore
 }
 
 async function signPlanned(ctx: System, network: Network): Promise<void> {
@@ -92,17 +98,41 @@ async function signTransfer(ctx: System, network: Network, transfer: UnsignedRow
   return hexToBytes(await signer.signTransferWithAuthorization(domain, authorizationOf(transfer)))
 }
 
-async function planBatch(ctx: System, tx: Tx, lanes: Lanes, network: Network): Promise<boolean> {
-  const locked = await lockSigned(tx, network.name, batchMax)
+interface Planned {
+  /** Whether others may wait behind those that were looked at. */
+  readonly isMore: boolean
+  /** Left out, and to be ended. */
+  readonly frozen: readonly SignedTransfer[]
+}
+
+async function planBatch(
+  ctx: System,
+  tx: Tx,
+  lanes: Lanes,
+  { network, since }: { readonly network: Network; readonly since: Date | undefined },
+): Promise<Planned> {
+  const locked = await lockSigned(tx, network.name, { most: batchMax, unscreenedSince: since })
   const lapsing = new Set(locked.filter((transfer) => isLapsing(transfer, ctx.clock.now())))
   const frozen = await frozenOnes(tx, locked)
-  await recordEnded(ctx, tx, [...frozen], { status: 'failed', reason: 'amount-frozen' })
   const transfers = locked.filter((transfer) => !frozen.has(transfer) && !lapsing.has(transfer))
-  if (transfers.length === 0) return false
+  const isMore = transfers.length > 0 && locked.length === batchMax
+  if (transfers.length === 0) return { isMore, frozen: [...frozen] }
   const planned = { network, ...sweepCall(transfers), value: 0n, purpose: sweepPurpose }
   await assignTransaction(tx, transfers, await lanes.plan(tx, planned))
   tx.afterCommit(() => lanes.nudge(network))
-  return locked.length === batchMax
+  return { isMore, frozen: [...frozen] }
+}
+
+/**
+ * Ends transfers of frozen money, in a transaction of its own: sweeps are locked before their transfers wherever any end, and never together
+ * with the lane. What was let go or taken by another process meanwhile is left.
+ */
+function endFrozen(ctx: System, transfers: readonly SignedTransfer[]): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    await lockSweeps(tx, [...new Set(transfers.map((transfer) => transfer.sweepId))])
+    const frozen = await frozenOnes(tx, await lockStillSigned(tx, transfers))
+    await recordEnded(ctx, tx, [...frozen], { status: 'failed', reason: 'amount-frozen' })
+  })
 }
 
 /** One about to end is left to `resolveSweeps`: sent now it would only burn gas. */

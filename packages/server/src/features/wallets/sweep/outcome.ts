@@ -16,7 +16,9 @@ export async function recordEnded(ctx: System, tx: Tx, transfers: readonly Trans
   await markCompleted(tx, sweepIds, ctx.clock.now())
   const told = transfers.filter((transfer) => moved.has(transfer.childAddressId))
   const byTenant = Map.groupBy(told, ({ organisationId, environment }) => `${organisationId}/${environment}`)
-  for (const own of byTenant.values()) await auditEnded(ctx, tx, own, end)
+  // Each record locks its organisation's log: in one order, since two networks may end sweeps of the same two at once.
+  const inOrder = [...byTenant].sort(([left], [right]) => (left < right ? -1 : 1))
+  for (const [, own] of inOrder) await auditEnded(ctx, tx, own, end)
 }
 
 async function auditEnded(ctx: System, tx: Tx, transfers: readonly TransferRow[], end: End): Promise<void> {

@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto'
+import { type DevChain, fundNative, startChain } from '@purser/devnet'
+import { type Network, networkByName } from '@purser/protocol'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createLanes } from '../../src/chain/lanes.ts'
+import type { Lanes } from '../../src/chain/port.ts'
+import { screeningRecurring } from '../../src/features/wallets/screening/jobs.ts'
+import { passSweeps } from '../../src/features/wallets/sweep/lane.ts'
+import { createFakeScreening, type FakeScreening } from '../../src/partners/screening/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { newId } from '../../src/platform/ids.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
+import { aSigner } from '../lane-stage.ts'
+import { aFamily, childrenOf, sweep } from '../sweep-stage.ts'
+import { ShiftedClock } from '../webhooks/clock.ts'
+import { aWorld, type Org, type World } from '../world.ts'
+
+/** Nothing works by itself: a test says when screening and sending happen. */
+let chain: DevChain
+let world: World
+let org: Org
+let network: Network
+let lanes: Lanes
+let clock: ShiftedClock
+let screening: FakeScreening
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  clock = new ShiftedClock()
+  screening = createFakeScreening(() => clock.now())
+  world = await aWorld({ chains: [chain], config: { role: 'api' }, boot: { clock, screening } })
+  const known = networkByName('base-sepolia')
+  if (known === undefined) throw new Error('no such network')
+  network = known
+  const signer = await aSigner()
+  await fundNative(chain, signer.address, 10n ** 20n)
+  const { deps } = world.server
+  lanes = createLanes({ deps, chains: deps.chains, signer, openMax: 1_000 })
+})
+beforeEach(async () => {
+  org = await world.organisation()
+  screening.isStale = false
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+const minuteMs = 60_000
+
+/** A deposit that the watcher has just seen. */
+async function aDeposit(childId: string | undefined, from: string, rawAmount: number): Promise<void> {
+  const hash = `0x${randomBytes(32).toString('hex')}`
+  const now = clock.now()
+  await world.database.db.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at)
+    values (${newId('wtx', world.server.deps)}, ${org.id}, 'test', ${childId}, 'base-sepolia', 'base', ${hash}, 0, 'in', 'transfer', 'pending',
+      ${chain.tokens.USDC}, 'USDC', 6, ${rawAmount}, ${from}, ${from}, 1, ${hash}, ${now}, ${now})`)
+}
+
+async function screenWhatIsDue(): Promise<void> {
+  for (const work of screeningRecurring) await work.run(systemCtx(world.server.deps))
+}
+
+const pass = () => passSweeps(systemCtx(world.server.deps), lanes, network)
+
+function amountsOf(body: Record<string, unknown>) {
+  return z.array(z.object({ amount: z.string() })).parse(body.children)
+}
+
+const sender = (): `0x${string}` => `0x${randomBytes(20).toString('hex')}`
+
+test('a deposit is left out of a sweep until its sender is screened, and is then swept', async () => {
+  const family = await aFamily(world, org, chain, { count: 2 })
+  await aDeposit(family.children[0]?.id, sender(), 400_000)
+  expect(amountsOf((await sweep(world, org, family)).body)).toEqual([{ amount: '0.6' }, { amount: '1' }])
+  const other = await aFamily(world, org, chain, { count: 1 })
+  await aDeposit(other.children[0]?.id, sender(), 400_000)
+  await screenWhatIsDue()
+  expect(amountsOf((await sweep(world, org, other)).body)).toEqual([{ amount: '1' }])
+})
+
+test('five minutes are enough to wait, and nobody waits for a list that is stale', async () => {
+  const [late, stale] = [await aFamily(world, org, chain, { count: 1 }), await aFamily(world, org, chain, { count: 1 })]
+  await aDeposit(late.children[0]?.id, sender(), 400_000)
+  clock.forward(5 * minuteMs + 1)
+  expect(amountsOf((await sweep(world, org, late)).body)).toEqual([{ amount: '1' }])
+  await aDeposit(stale.children[0]?.id, sender(), 400_000)
+  screening.isStale = true
+  expect(amountsOf((await sweep(world, org, stale)).body)).toEqual([{ amount: '1' }])
+})
+
+test('money of a flagged sender that was seen after the sweep was asked for is not sent, and money of a clear one is', async () => {
+  const family = await aFamily(world, org, chain, { count: 2 })
+  const asked = await sweep(world, org, family)
+  const [bad, good] = [sender(), sender()]
+  screening.say(bad, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  await aDeposit(family.children[0]?.id, bad, 1_000_000)
+  await aDeposit(family.children[1]?.id, good, 1_000_000)
+  const states = async () =>
+    (await childrenOf(world, org, family, asked.body.id)).children.map(({ status, reason }) => [status, reason])
+  await pass()
+  expect(await states()).toEqual([
+    ['pending', null],
+    ['pending', null],
+  ])
+  await screenWhatIsDue()
+  await pass()
+  expect((await states())[0]).toEqual(['failed', 'amount-frozen'])
+  const sent = sql`select count(*) as count from sweep_transfers where sweep_id = ${String(asked.body.id)} and status = 'sent'`
+  expect((await world.database.db.one(z.object({ count: z.bigint() }), sent)).count).toBe(1n)
+})
+
+test('whoever ends a sweep at the moment in which another finds its money frozen locks nobody up', async () => {
+  const family = await aFamily(world, org, chain, { count: 2 })
+  const asked = await sweep(world, org, family)
+  const bad = sender()
+  screening.say(bad, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  await aDeposit(family.children[0]?.id, bad, 1_000_000)
+  await screenWhatIsDue()
+  const { db } = world.database
+  const sweepId = String(asked.body.id)
+  const isBlocked = () =>
+    db.one(
+      z.object({ is: z.boolean() }),
+      sql`select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as is`,
+    )
+  let passing: Promise<boolean> | undefined
+  await db.tx(async (tx) => {
+    await tx.run(sql`select from sweeps where id = ${sweepId} for update`)
+    passing = pass()
+    passing.catch(() => undefined)
+    await expect.poll(isBlocked, { timeout: 30_000 }).toEqual({ is: true })
+    await tx.run(
+      sql`update sweep_transfers set attempt = attempt where sweep_id = ${sweepId} and status in ('planned', 'signed', 'sent')`,
+    )
+  })
+  await passing
+  const { children } = await childrenOf(world, org, family, sweepId)
+  expect(children[0]).toMatchObject({ status: 'failed', reason: 'amount-frozen' })
+})
