@@ -1,8 +1,10 @@
 import { createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
 import { AuthenticationError } from '../../../sdk/src/index.ts'
 import { unwrap } from '../../../sdk/src/webhooks/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
 import { publishEvents } from '../../src/platform/events.ts'
 import { type Listening, listening } from '../webhooks/listening.ts'
 import { aStage, type Stage } from '../webhooks/stage.ts'
@@ -119,6 +121,7 @@ test('an event that is committed long after those that began later is told, and 
 test('a listener that is cut after every event in turn has each of them, in order, and none twice in a whole run', async () => {
   const own = await stage.world.organisation()
   const ids = await publish(own, 25)
+  await untilTellable(own)
   const from = new Date(Date.now() - 3_600_000).toISOString()
   const places = (await followed(own, { from })).map(({ id }) => id)
   expect(places).toEqual(ids)
@@ -126,6 +129,14 @@ test('a listener that is cut after every event in turn has each of them, in orde
     expect((await followed(own, { lastEventId })).map(({ eventId }) => eventId)).toEqual(ids.slice(index + 1))
   expect((await followed(own, { lastEventId: '0' })).map(({ eventId }) => eventId)).toEqual(ids)
 })
+
+/** A stream that does not follow ends before what a transaction of the cluster, perhaps another test's, still keeps waiting. */
+async function untilTellable(own: Org): Promise<void> {
+  const waiting = sql`
+    select count(*) as count from events where organisation_id = ${own.id} and written_by >= pg_snapshot_xmin(pg_current_snapshot())`
+  const count = () => stage.world.database.db.one(z.object({ count: z.bigint() }), waiting)
+  await expect.poll(count, { timeout: 60_000 }).toEqual({ count: 0n })
+}
 
 async function followed(own: Org, query: { readonly from?: string; readonly lastEventId?: string | undefined }) {
   const one = listening(stage.world.base, own.testKey, { ...query, follow: 'false' })

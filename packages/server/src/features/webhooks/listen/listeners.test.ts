@@ -9,6 +9,9 @@ import { Listener } from './listener.ts'
 import { Listeners, type ListenersDeps } from './listeners.ts'
 import { beginning } from './store.ts'
 
+/** What listeners are told waits for every transaction of the cluster that began earlier, also of other tests in other databases. */
+const patience = { timeout: 60_000 }
+
 let database: TestDatabase
 beforeAll(async () => {
   database = await freshDatabase()
@@ -90,11 +93,11 @@ test('a reader that does not read is told nothing more until it has, so that no 
   slow.waiting = 65_536
   const ids = [...(await publish(250))].sort()
   listeners.wake()
-  await expect.poll(() => quick.ids).toEqual(ids)
+  await expect.poll(() => quick.ids, patience).toEqual(ids)
   expect(slow.ids).toEqual([])
   slow.waiting = 0
   listeners.wake()
-  await expect.poll(() => slow.ids).toEqual(ids)
+  await expect.poll(() => slow.ids, patience).toEqual(ids)
 })
 
 test('a reader that takes nothing for three heartbeats is cut, and one that takes a little is not', () => {
@@ -150,12 +153,12 @@ test('an event that cannot be signed is not passed over: the stream is cut, and 
   const { listeners, open, publish } = aStage({ serviceSeal: { ...serviceSeal, sign } })
   const ids = [...(await publish(2))].sort()
   const line = open()
-  await expect.poll(() => line.how).toBe('cut')
+  await expect.poll(() => line.how, patience).toBe('cut')
   expect(line.ids).toEqual([])
   isBroken = false
   const again = open()
   listeners.wake()
-  await expect.poll(() => again.ids).toEqual(ids)
+  await expect.poll(() => again.ids, patience).toEqual(ids)
 })
 
 test('keys that cannot be looked at end no stream, and the next beat looks again', async () => {

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { type Db, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
+import { findKeyOfAddress } from './managed/source-store.ts'
+import { listDueDeposits } from './screening/deposit-store.ts'
+import { listUnscreenedAmounts } from './sweep/frozen-store.ts'
+import { listSweeps } from './sweep/store.ts'
+
+const rows = 40_000
+let database: TestDatabase
+let db: Db
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  db = database.db
+  await db.run(
+    sql`insert into organisations (id, name, type, plan, created_at) values ('org_1', 'Acme', 'team', 'enterprise', now())`,
+  )
+  await db.run(sql`
+    insert into master_wallets (id, organisation_id, environment, account, address, chain, network, supported_tokens, key_version, public_key,
+      chain_code, next_child, created_at)
+    values ('mwt_1', 'org_1', 'test', 0, '0xmaster', 'base', 'base-sepolia', '{USDC}', 1, decode(repeat('02', 33), 'hex'),
+      decode(repeat('03', 32), 'hex'), 1, now())`)
+  await db.run(sql`
+    insert into child_addresses (id, organisation_id, environment, master_wallet_id, child_index, address, metadata, created_at)
+    select 'cad_' || n, 'org_1', 'test', 'mwt_1', n, '0x' || lpad(to_hex(n), 40, '0'), '{}', now() from generate_series(1, ${rows}::int) as n`)
+  await db.run(sql`
+    insert into watched_addresses (wallet_id, network, chain, organisation_id, environment, address, tokens, since)
+    select 'cad_' || n, 'base-sepolia', 'base', 'org_1', 'test', decode(lpad(to_hex(n), 40, '0'), 'hex'), '{USDC}', now()
+    from generate_series(1, ${rows}::int) as n`)
+  await db.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at, aml_due_at)
+    select 'wtx_' || n, 'org_1', 'test', 'cad_' || (n % 100 + 1), 'base-sepolia', 'base', '0x' || n, 0, 'in', 'transfer', 'confirmed',
+      '0xtoken', 'USDC', 6, 1, '0xfrom', '0xto', n, '0xblock', now(), now() - interval '1 day', now() - interval '1 hour'
+    from generate_series(1, ${rows}::int) as n`)
+  await db.run(sql`
+    insert into sweeps (id, organisation_id, environment, master_wallet_id, chain, network, token, decimals, trigger, is_partial, status, created_at)
+    select 'swp_' || lpad(n::text, 8, '0'), 'org_1', 'test', 'mwt_1', 'base', 'base-sepolia', 'USDC', 6, 'automatic', false, 'completed', now()
+    from generate_series(1, ${rows}::int) as n`)
+  await db.run(sql`
+    insert into sweep_transfers (sweep_id, child_address_id, organisation_id, environment, network, asset, from_address, to_address, raw_amount,
+      frozen_raw_amount, nonce, valid_before, status, created_at)
+    select 'swp_' || lpad(n::text, 8, '0'), 'cad_' || n, 'org_1', 'test', 'base-sepolia', '0xtoken', '0xfrom', '0xto', 1, 0,
+      decode(repeat('00', 32), 'hex'), now(), 'swept', now() from generate_series(1, ${rows}::int) as n`)
+  for (const table of ['child_addresses', 'watched_addresses', 'wallet_transactions', 'sweeps', 'sweep_transfers'])
+    await db.run({ text: `analyze ${table}`, values: [] })
+})
+afterAll(() => database?.drop())
+
+/** What a store would send. */
+function statementOf(ask: (recorder: Queryable) => Promise<unknown>): Sql {
+  let sent: Sql | undefined
+  const record = (_: unknown, statement: Sql) => {
+    sent = statement
+    return Promise.reject(new Error('recorded'))
+  }
+  const recorder: Queryable = { one: record, maybeOne: record, many: record, run: (statement) => record(0, statement) }
+  ask(recorder).catch(() => undefined)
+  if (sent === undefined) throw new Error('no statement was sent')
+  return sent
+}
+
+interface Node {
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number | undefined
+  readonly Plans?: readonly Node[] | undefined
+}
+const Node: z.ZodType<Node> = z.object({
+  'Actual Rows': z.number(),
+  'Actual Loops': z.number(),
+  'Rows Removed by Filter': z.number().optional(),
+  get Plans() {
+    return z.array(Node).optional()
+  },
+})
+const Explained = z.object({ 'QUERY PLAN': z.array(z.object({ Plan: Node })) })
+
+/** The rows that the busiest step of the statement touches. */
+async function rowsTouched(ask: (recorder: Queryable) => Promise<unknown>): Promise<number> {
+  const { text, values } = statementOf(ask)
+  const explained = await db.one(Explained, { text: `explain (analyze, format json) ${text}`, values })
+  const busiest = (node: Node): number =>
+    Math.max(
+      (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+      ...(node.Plans ?? []).map(busiest),
+    )
+  return Math.max(...explained['QUERY PLAN'].map(({ Plan }) => busiest(Plan)))
+}
+
+const tenant = { organisationId: 'org_1', environment: 'test' } as const
+
+test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
+  ['the key of an address', (on) => findKeyOfAddress(on, `0x${'0'.repeat(36)}1234`)],
+  ['a batch of deposits that all came due at one instant', (on) => listDueDeposits(on, new Date(), 100)],
+  [
+    'what came of late to a thousand children',
+    (on) => {
+      const walletIds = Array.from({ length: 1_000 }, (_, n) => `cad_${n + 1}`)
+      const asked = { network: 'base-sepolia', asset: '0xtoken', walletIds }
+      return listUnscreenedAmounts(on, tenant, asked, new Date(Date.now() - 300_000))
+    },
+  ],
+  ['a page of a wallet’s sweeps', (on) => listSweeps(on, tenant, 'mwt_1', { limit: 20, after: undefined })],
+])('%s is found without reading the table', async (_, ask) => {
+  expect(await rowsTouched(ask)).toBeLessThan(1_100)
+})
