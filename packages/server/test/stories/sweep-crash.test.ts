@@ -266,3 +266,22 @@ test('an authorisation that lapses before it could be sent is over, and the mone
   await work(worker)
   await expectSwept(family, next.body.id, 1_000_000n)
 })
+
+test('a transfer of which the node cannot tell keeps none behind it waiting', async () => {
+  const family = await aFamily(world, org, chain, { count: 3 })
+  const asked = await sweep(world, org, family)
+  const [first] = family.children
+  await world.database.db.run(
+    sql`update sweep_transfers set valid_before = now() - interval '2 minutes' where sweep_id = ${String(asked.body.id)}`,
+  )
+  const { deps } = worker
+  const real = deps.chains.on(network)
+  const authorizationState: typeof real.authorizationState = (token, from, nonce) =>
+    from === first?.address ? Promise.reject(new Error('too wide')) : real.authorizationState(token, from, nonce)
+  const chains = { ...deps.chains, on: () => ({ ...real, authorizationState }) }
+  await resolveSweeps.run(systemCtx({ ...deps, chains }))
+  const states = async () => (await childrenOf(world, org, family, asked.body.id)).children.map(({ status }) => status)
+  expect(await states()).toEqual(['pending', 'failed', 'failed'])
+  await work(worker)
+  expect(await states()).toEqual(['failed', 'failed', 'failed'])
+})

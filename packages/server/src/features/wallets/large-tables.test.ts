@@ -8,6 +8,7 @@ import { listUnscreenedAmounts } from './sweep/frozen-store.ts'
 import { listSweeps } from './sweep/store.ts'
 
 const rows = 40_000
+const tenants = 4_000
 let database: TestDatabase
 let db: Db
 
@@ -15,16 +16,18 @@ beforeAll(async () => {
   database = await freshDatabase()
   db = database.db
   await db.run(
-    sql`insert into organisations (id, name, type, plan, created_at) values ('org_1', 'Acme', 'team', 'enterprise', now())`,
+    sql`insert into organisations (id, name, type, plan, created_at)
+      select 'org_' || n, 'Acme', 'team', 'enterprise', now() from generate_series(1, ${tenants}::int) as n`,
   )
   await db.run(sql`
     insert into master_wallets (id, organisation_id, environment, account, address, chain, network, supported_tokens, key_version, public_key,
       chain_code, next_child, created_at)
-    values ('mwt_1', 'org_1', 'test', 0, '0xmaster', 'base', 'base-sepolia', '{USDC}', 1, decode(repeat('02', 33), 'hex'),
-      decode(repeat('03', 32), 'hex'), 1, now())`)
+    select 'mwt_' || n, 'org_' || n, 'test', 0, '0xmaster', 'base', 'base-sepolia', '{USDC}', 1, decode(repeat('02', 33), 'hex'),
+      decode(repeat('03', 32), 'hex'), 1, now() from generate_series(1, ${tenants}::int) as n`)
   await db.run(sql`
     insert into child_addresses (id, organisation_id, environment, master_wallet_id, child_index, address, metadata, created_at)
-    select 'cad_' || n, 'org_1', 'test', 'mwt_1', n, '0x' || lpad(to_hex(n), 40, '0'), '{}', now() from generate_series(1, ${rows}::int) as n`)
+    select 'cad_' || n, 'org_' || (n % ${tenants}::int + 1), 'test', 'mwt_' || (n % ${tenants}::int + 1), n, '0x' || lpad(to_hex(n), 40, '0'), '{}', now()
+    from generate_series(1, ${rows}::int) as n`)
   await db.run(sql`
     insert into watched_addresses (wallet_id, network, chain, organisation_id, environment, address, tokens, since)
     select 'cad_' || n, 'base-sepolia', 'base', 'org_1', 'test', decode(lpad(to_hex(n), 40, '0'), 'hex'), '{USDC}', now()

@@ -9,6 +9,8 @@ import { recordEnded } from './outcome.ts'
 type System = Omit<Ctx, 'tenant'>
 
 const perTurnMax = 100
+/** So many failures in a row, and the network is left for the next turn. */
+const failuresMax = 3
 /** How often a transfer whose authorisation is still good is sent before it is given up. */
 const attemptsMax = 3
 /** Waits this long after an authorisation's end, so that a block with an earlier time cannot still take it. */
@@ -32,11 +34,33 @@ export const resolveSweeps: Recurring = {
 }
 
 async function resolveOn(ctx: System, network: Network): Promise<void> {
-  for (const transfer of await listUnresolved(ctx.db, network.name, perTurnMax)) await resolve(ctx, network, transfer)
+  const unresolved = await listUnresolved(ctx.db, network.name, perTurnMax)
+  await oneByOne(ctx, unresolved, (transfer) => resolve(ctx, network, transfer))
   const before = instantOf(ctx.clock.now().getTime() - lapseGraceMs)
-  for (const transfer of await listLapsed(ctx.db, network.name, before, perTurnMax)) {
-    if (await recordIfOnChain(ctx, network, transfer)) continue
-    await end(ctx, transfer, 'authorization-expired')
+  await oneByOne(ctx, await listLapsed(ctx.db, network.name, before, perTurnMax), async (transfer) => {
+    if (!(await recordIfOnChain(ctx, network, transfer))) await end(ctx, transfer, 'authorization-expired')
+  })
+}
+
+/**
+ * A transfer of which the node cannot tell keeps none behind it waiting; the turn is over when a few in a row fail, since then it is the node.
+ */
+async function oneByOne(
+  ctx: System,
+  transfers: readonly TransferRow[],
+  settle: (transfer: TransferRow) => Promise<void>,
+): Promise<void> {
+  let failures = 0
+  for (const transfer of transfers) {
+    try {
+      await settle(transfer)
+      failures = 0
+    } catch (error) {
+      failures += 1
+      if (failures === failuresMax) throw error
+      const { sweepId, childAddressId } = transfer
+      ctx.log.warn({ err: error, sweepId, childAddressId }, 'a transfer of a sweep could not be asked about')
+    }
   }
 }
 
