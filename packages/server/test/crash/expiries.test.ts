@@ -156,7 +156,7 @@ test.each(halfWay)(
     await keeper.start()
     const vaults = await filledVaults(10)
     await database.db.run(sql`
-      update vaults set expiring_due = now() - interval '1 hour', expires_at = now() + interval '1 second' where expires_at is not null`)
+      update vaults set expiring_due = now() - interval '1 hour', expires_at = now() + interval '3 seconds' where expires_at is not null`)
     await killAt({ db: database.db, keeper }, moment)
     await keeper.start()
     await expect.poll(leftToEnd, { timeout: 30_000, interval: 100 }).toBe(0)

@@ -64,7 +64,7 @@ const becomes = (answer: Answer, status: string) =>
 async function newestEvents(most: number): Promise<string[]> {
   const rows = await world.database.db.many(
     z.object({ type: z.string() }),
-    sql`select type from events order by id desc limit ${most}`,
+    sql`select type from events where type like 'payment.%' order by id desc limit ${most}`,
   )
   return rows.map(({ type }) => type).reverse()
 }

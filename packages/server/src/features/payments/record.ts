@@ -2,6 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
 import { gather } from '../../platform/db/gather.ts'
+import { isProblem } from '../../platform/errors.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { newId } from '../../platform/ids.ts'
 import {
@@ -140,8 +141,14 @@ async function gasLeftNow(db: Db, group: readonly Candidate[], limits: RecordLim
   )
 }
 
+/** A key that a repeat took over ties nothing; the credential buys once all the same, and its neighbours are not undone for it. */
 async function commitKeys(tx: Tx, group: readonly Candidate[], made: ReadonlySet<string>): Promise<void> {
-  for (const { ctx, payment } of group) if (made.has(payment.id)) await ctx.idempotency?.commit(tx, payment.id)
+  for (const { ctx, payment } of group) {
+    if (!made.has(payment.id)) continue
+    await ctx.idempotency?.commit(tx, payment.id).catch((error: unknown) => {
+      if (!isProblem(error, 'idempotency-in-progress')) throw error
+    })
+  }
 }
 
 function verdicts(group: readonly Candidate[], admitted: readonly Recorded[], made: ReadonlySet<string>): Recorded[] {

@@ -40,6 +40,8 @@ export const transferOperations: readonly Operation[] = [
     input: NewTransfer,
     output: TransferQuote,
     errors: planErrors,
+    // It asks a chain, which no transaction waits for; nothing is made, so nothing is tied to a key.
+    idempotency: 'intent',
     run: (ctx, { body }) => quoteTransfer(ctx, body),
   }),
   operation({

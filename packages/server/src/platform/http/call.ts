@@ -127,7 +127,7 @@ async function answerOnceWithLease(
   const claim = await idempotency.claimWithLease(ctx, asked, ctx.requestId)
   if (claim.kind === 'answered') return replayed(claim.answer)
   if (claim.kind === 'unanswered') return presentState(ctx, operation, request, claim.resourceId)
-  const handle = idempotency.leaseHandle(ctx, asked)
+  const handle = idempotency.leaseHandle(ctx, asked, ctx.requestId)
   const fresh = await answer({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
     problemAnswer(ctx, error),
   )

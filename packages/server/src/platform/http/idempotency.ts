@@ -167,14 +167,19 @@ export async function releaseUnread(ctx: Ctx, key: string, claim: string): Promi
       and claim = ${claim} and resource_id is null`)
 }
 
-/** Ties the key to the resource in the intent's own transaction. */
-export function leaseHandle(ctx: Pick<Ctx, 'tenant'>, request: IdempotentRequest): IdempotencyHandle {
+/**
+ * Ties the key to the resource in the intent's own transaction. A claim whose lease ended and that a repeat took over ties nothing, and
+ * its transaction is undone: of two requests with one key one takes effect, however slow the first one is.
+ */
+export function leaseHandle(ctx: Pick<Ctx, 'tenant'>, request: IdempotentRequest, claim: string): IdempotencyHandle {
   return {
     key: request.key,
     commit: async (tx, resourceId) => {
-      await tx.run(sql`
+      const tied = await tx.run(sql`
         update idempotency_keys set resource_id = ${resourceId}
-        where organisation_id = ${ctx.tenant.organisationId} and environment = ${ctx.tenant.environment} and key = ${request.key}`)
+        where organisation_id = ${ctx.tenant.organisationId} and environment = ${ctx.tenant.environment} and key = ${request.key}
+          and claim = ${claim} and state = 'running'`)
+      if (tied !== 1) throw failPlatform('idempotency-in-progress')
     },
   }
 }

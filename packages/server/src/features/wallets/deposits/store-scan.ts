@@ -94,7 +94,15 @@ async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonl
     deps.clock.now(),
   )
   for (const { row, booking } of moved) await markMoved(tx, row.id, booking)
-  const fresh = inserted.map((booking) => ({ id: newId('wtx', deps), booking }))
+  // In the order of the chain, which ids drawn within a millisecond do not have by themselves.
+  const ids = inserted.map(() => newId('wtx', deps)).sort()
+  const inOrder = [...inserted].sort(
+    (left, right) => Number(left.blockNumber - right.blockNumber) || left.logIndex - right.logIndex,
+  )
+  const fresh = inOrder.flatMap((booking, index) => {
+    const id = ids[index]
+    return id === undefined ? [] : [{ id, booking }]
+  })
   await insertBookings(tx, network.name, fresh, deps.clock.now())
   return inserted.length
 }
