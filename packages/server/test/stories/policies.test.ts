@@ -12,7 +12,9 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { runAdmin } from '../../src/admin/run.ts'
+import { transferHandler } from '../../src/features/transfers/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { id } from '../../src/platform/ids.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
 
 const hourMs = 3_600_000
@@ -210,6 +212,15 @@ test('one hundred repeats of one Idempotency-Key reserve once', async () => {
   expect(await reservationsOf(master)).toEqual([{ attoAmount: String(10n ** 18n), isReleased: false }])
 })
 
+async function transactionOf(transferId: string) {
+  const { transactionId } = await world.database.db.one(
+    z.object({ transactionId: id('ctx') }),
+    sql`select transaction_id from transfer_steps where transfer_id = ${transferId}`,
+  )
+  const hash = `0x${'0'.repeat(64)}` as const
+  return { id: transactionId, network: 'base-sepolia', purpose: 'transfers.step', nonce: 0n, hash }
+}
+
 /** Takes a wallet's tokens away without a transaction of its own. */
 async function empty({ address }: Managed): Promise<void> {
   const asked = { jsonrpc: '2.0', id: 1, method: 'anvil_dealERC20', params: [address, usdc, '0x0'] }
@@ -234,6 +245,26 @@ test('a transfer that reverts gives back what it reserved, once', async () => {
   await fundToken(chain, 'USDC', master.address, 20_000_000n)
   expect(ruleOf(await send(master, { amount: '9' }))).toBe(201)
   expect(ruleOf(await send(master, { amount: '0.000001' }))).toBe('perDay')
+})
+
+test('money that left and did not arrive stays counted, whatever is said of it afterwards', async () => {
+  const master = await underPolicy(policyOf({ perDay: '9' }))
+  const hasty = await world.another({ transferWaitMs: 0 })
+  node.set('drop', ['eth_sendRawTransaction'])
+  const sent = await send(master, { amount: '9' }, hasty.base)
+  expect(sent.body.status).toBe('pending')
+  const { db } = world.server.deps
+  const { onFinal } = transferHandler(world.server.deps)
+  const transaction = await transactionOf(String(sent.body.id))
+  const inBlock = { transactionHash: transaction.hash, blockNumber: 1n, blockHash: transaction.hash, gasUsed: 1n }
+  const receipt = { ...inBlock, effectiveGasPrice: 1n, logs: [] }
+  // The token did not tell of the transfer, as where Tempo's guard keeps it back.
+  await db.tx((tx) => onFinal(tx, transaction, { ...receipt, status: 'success' }))
+  await db.tx((tx) => onFinal(tx, transaction, { ...receipt, status: 'reverted' }))
+  node.set('pass')
+  const { body } = await world.call(org.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)
+  expect([body.status, body.reason]).toEqual(['failed', 'not-received'])
+  expect(await reservationsOf(master)).toEqual([{ attoAmount: String(9n * 10n ** 18n), isReleased: false }])
 })
 
 test('a quote says which rule would refuse, and reserves nothing', async () => {

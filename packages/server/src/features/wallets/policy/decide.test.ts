@@ -65,10 +65,15 @@ test.each([
   { operations: { transfer: { recipients: ['everybody'] } }, tokens: {} },
   { operations: { transfer: {} }, tokens: {} },
   { operations: {}, tokens: { 'a\u0000b': {} } },
-  { operations: {}, tokens: JSON.parse('{"__proto__":{}}') },
   { operations: {} },
 ])('%j is no policy', (document) => {
   expect(PolicyDocument.safeParse(document).success).toBe(false)
+})
+
+test('a token named as JavaScript names its own is let out by no policy that names it', () => {
+  const named = PolicyDocument.parse({ ...policy, tokens: JSON.parse('{"__proto__":{}}') })
+  expect(Object.keys(named.tokens)).toEqual([])
+  expect(decide(named, movement, nothing)).toEqual({ allowed: false, rule: 'token' })
 })
 
 test('an address in any letter case is the same recipient', () => {

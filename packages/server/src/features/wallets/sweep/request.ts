@@ -39,7 +39,10 @@ export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: 
   return new Reply(202, await getSweep(ctx, { id: walletId, sweepId }))
 }
 
-/** Stores a sweep of what was found, in one transaction with its gas and its audit record. */
+/**
+ * Stores a sweep of what was found, in one transaction with its gas and its audit record. No spend policy is asked: the money goes to
+ * the children's own master, and out of neither.
+ */
 export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates): Promise<SweepId> {
   return ctx.db.tx(async (tx) => {
     const sweep = sweepOf(ctx, terms, candidates)
