@@ -24,6 +24,7 @@ import { createAccountSigners, createWalletPorts, walletRecounts } from './featu
 import { Listeners, webhookRecount } from './features/webhooks/index.ts'
 import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
 import { openPartners } from './partners/index.ts'
+import type { RoutingPartners } from './partners/routing/port.ts'
 import { openScreening } from './partners/screening/index.ts'
 import type { ListState, Screening } from './partners/screening/port.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
@@ -43,6 +44,8 @@ export interface Overrides {
   readonly random?: Random
   readonly log?: Log
   readonly screening?: Screening
+  /** Puts others in the place of the partners that the configuration opened. */
+  readonly routing?: (opened: RoutingPartners) => RoutingPartners
 }
 
 /** Builds the real ports and wires them; the only file that names them all. */
@@ -115,6 +118,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const deps: Deps = {
       ...floor,
       ...partners,
+      routingPartners: overrides.routing?.(partners.routingPartners) ?? partners.routingPartners,
       readinessDetails: async () => ({
         screening: shownList(await screening.list()),
         chains: shownChains(chains),

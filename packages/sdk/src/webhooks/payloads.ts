@@ -57,6 +57,11 @@ export type WebhookPayloads = {
     readonly amount: string
     readonly fromToken: string
     readonly toToken: string
+    /** What arrived, in whole tokens of `toToken`, or of `receivedToken` where that is set. */
+    readonly toAmount: string
+    /** The token that a partner delivered where it is another than `toToken`. */
+    readonly receivedToken: string | null
+    readonly destinationTxHash: string | null
     readonly txHash: string
     readonly confirmedAt: string
   }

@@ -9,6 +9,7 @@ import { type BridgeSettings, createBridge } from './offramp/bridge.ts'
 import { createBridgeWebhooks } from './offramp/bridge-webhook.ts'
 import { createSandboxOffRamp } from './offramp/sandbox.ts'
 import { type CctpSettings, createCctp } from './routing/cctp.ts'
+import { chooseRoute } from './routing/choose.ts'
 import { createLifi, type LifiSettings } from './routing/lifi.ts'
 import type { ChainReader, RoutingPartners } from './routing/port.ts'
 import { createRelay, type RelaySettings } from './routing/relay.ts'
@@ -37,7 +38,7 @@ interface PartnerDeps {
 export function openPartners(
   deps: PartnerDeps,
   accounts: PartnerAccounts,
-): Pick<Ports, 'offRamps' | 'bridgeWebhooks' | 'routingPartners'> {
+): Pick<Ports, 'offRamps' | 'bridgeWebhooks' | 'routingPartners' | 'chooseRoute'> {
   const { outbound, log, clock, chains } = deps
   const { bridge } = accounts
   const sandbox = createSandboxOffRamp({
@@ -53,6 +54,7 @@ export function openPartners(
     offRamps: { test: sandbox, live: bridge === undefined ? undefined : createBridge({ outbound, log }, bridge) },
     bridgeWebhooks: publicKey === undefined ? undefined : createBridgeWebhooks(publicKey),
     routingPartners: openRouting(deps, accounts),
+    chooseRoute,
   }
 }
 

@@ -109,6 +109,8 @@ test('a token and the coin go from a master wallet to anybody, and the answer sa
     routeReason: expect.stringMatching(/^USDC stays USDC/),
     status: 'confirmed',
     reason: null,
+    receivedToken: null,
+    destinationTxHash: null,
     refundTxHash: null,
     createdAt: expect.any(String),
     confirmedAt: expect.any(String),

@@ -24,9 +24,14 @@ export const fail = defineErrors({
     title: 'Transfer Reverted',
     detail: 'The chain refused the transfer; nothing but gas was spent.',
   },
+  'no-route': {
+    status: 422,
+    title: 'No Route',
+    detail: 'No partner takes this amount of these tokens between these chains; reason says why.',
+  },
   'partner-unavailable': {
     status: 503,
     title: 'Partner Unavailable',
-    detail: 'No partner of this deployment swaps or bridges these tokens.',
+    detail: 'The partner that this needs is not configured, or does not answer as it must. Nothing was moved.',
   },
 })

@@ -1,32 +1,22 @@
-import {
-  bytesToHex,
-  decodeTransferLog,
-  formatAmount,
-  networkByName,
-  sameAddress,
-  tokenBySymbol,
-} from '@purser/protocol'
+import { bytesToHex, decodeTransferLog, networkByName, sameAddress, tokenBySymbol } from '@purser/protocol'
 import type { LaneHandler, LaneTransaction, Receipt } from '../../chain/port.ts'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { publishEvent } from '../../platform/events.ts'
-import { forTenant, systemCtx } from '../../platform/work/runner.ts'
-import { releasePolicy } from '../wallets/index.ts'
+import { systemCtx } from '../../platform/work/runner.ts'
+import { end } from './ending.ts'
+import { isExpired, isFollowed, transferPurpose } from './follow.ts'
+import { markLeft, markStepDone, markStepFee, setLookAt } from './route-store.ts'
 import {
   assignStep,
   findNextStep,
   findStepOf,
   lockTransfer,
   markConfirmed,
-  markEnded,
   markPending,
   markSent,
-  markTold,
   type StepRow,
-  type TransferId,
   type TransferRow,
 } from './store.ts'
-import { transferPurpose } from './transfer.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
@@ -40,30 +30,44 @@ export function transferHandler(deps: Deps): LaneHandler {
     purpose: transferPurpose,
     async onSent(tx, transaction) {
       const { step } = await held(tx, transaction)
-      if (step.kind === 'send') await markSent(tx, step.transferId, transaction.hash)
+      if (movesMoney(step)) await markSent(tx, step.transferId, transaction.hash)
     },
     async onMined(tx, transaction, receipt) {
       const { step, transfer } = await held(tx, transaction)
+      if (step.kind === 'claim') return
+      await markStepFee(tx, step, feeOf(transfer, receipt))
       const fault = faultOf(step, transfer, receipt)
       if (fault !== undefined) return markPending(tx, transfer.id, fault)
-      if (step.kind === 'top-up') return goOn(ctx, tx, transfer)
-      const rawFee = feeOf(transfer, receipt)
-      await markConfirmed(tx, transfer.id, { hash: transaction.hash, rawFee, now: ctx.clock.now() })
+      if (!movesMoney(step)) return goOn(ctx, tx, transfer)
+      const seen = { hash: transaction.hash, now: ctx.clock.now() }
+      if (isFollowed(transfer)) return markLeft(tx, transfer.id, seen)
+      const rawReceived = step.kind === 'partner' ? deliveredBy(transfer, receipt) : undefined
+      await markConfirmed(tx, transfer.id, { ...seen, rawReceived })
     },
     async onReorganised(tx, transaction) {
-      const { transfer } = await held(tx, transaction)
-      await markPending(tx, transfer.id, null)
+      const { step, transfer } = await held(tx, transaction)
+      if (step.kind !== 'claim') await markPending(tx, transfer.id, null)
     },
     async onDisplaced(tx, transaction) {
-      const { transfer } = await held(tx, transaction)
-      await end(ctx, tx, transfer.id, 'nonce-used-elsewhere')
+      const { step, transfer } = await held(tx, transaction)
+      await markStepDone(tx, step, ctx.clock.now())
+      if (step.kind !== 'claim') await end(ctx, tx, transfer.id, 'nonce-used-elsewhere')
     },
     async onFinal(tx, transaction, receipt) {
       const { step, transfer } = await held(tx, transaction)
+      await markStepDone(tx, step, ctx.clock.now())
+      if (step.kind === 'claim') return
       const fault = faultOf(step, transfer, receipt)
-      if (fault !== undefined || step.kind === 'send') await end(ctx, tx, transfer.id, fault)
+      if (fault !== undefined) return end(ctx, tx, transfer.id, fault)
+      if (!movesMoney(step)) return
+      if (isFollowed(transfer)) return setLookAt(tx, transfer.id, ctx.clock.now())
+      await end(ctx, tx, transfer.id, undefined)
     },
   }
+}
+
+function movesMoney({ kind }: StepRow): boolean {
+  return kind === 'send' || kind === 'partner'
 }
 
 async function held(
@@ -80,15 +84,31 @@ async function held(
  * transfer (a token that takes a part, Tempo's guard of receive policies, which keeps the money).
  */
 function faultOf(step: StepRow, transfer: TransferRow, receipt: Receipt): string | undefined {
-  if (receipt.status !== 'success') return step.kind === 'top-up' ? 'top-up-reverted' : 'reverted'
+  if (receipt.status !== 'success') return movesMoney(step) ? 'reverted' : `${step.kind}-reverted`
+  if (step.kind === 'partner' && !isFollowed(transfer))
+    return deliveredBy(transfer, receipt) < (transfer.rawOutMin ?? 0n) ? 'not-received' : undefined
   const token = tokenOf(transfer)
-  if (step.kind === 'top-up' || token === undefined) return undefined
+  if (step.kind !== 'send' || token === undefined) return undefined
   const isMoved = receipt.logs.some((log) => {
     const moved = sameAddress(log.address, token.address) ? decodeTransferLog(log) : undefined
     if (moved === undefined || moved.value !== transfer.rawAmount) return false
     return sameAddress(moved.from, transfer.fromAddress) && sameAddress(moved.to, transfer.toAddress)
   })
   return isMoved ? undefined : 'not-received'
+}
+
+/** What a swap's block brought the recipient of the token that was asked for, by the token's own logs. */
+function deliveredBy({ toNetwork, toToken, toAddress }: TransferRow, receipt: Receipt): bigint {
+  const network = networkByName(toNetwork)
+  const token = network === undefined ? undefined : tokenBySymbol(network, toToken)
+  if (token === undefined) return 0n
+  return receipt.logs
+    .map((log) => (sameAddress(log.address, token.address) ? decodeTransferLog(log) : undefined))
+    .reduce((sum, moved) => {
+      if (moved === undefined) return sum
+      const came = sameAddress(moved.to, toAddress) ? moved.value : 0n
+      return sum + came - (sameAddress(moved.from, toAddress) ? moved.value : 0n)
+    }, 0n)
 }
 
 /** The token that moves; undefined for the chain's own coin. */
@@ -117,58 +137,12 @@ async function goOn(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> {
   const network = networkByName(transfer.fromNetwork)
   const next = await findNextStep(tx, transfer.id)
   if (next === undefined || network === undefined || transfer.endedAt !== null) return
+  // A partner's call is tried first, which no transaction of the database waits for.
+  if (next.kind === 'partner') return setLookAt(tx, transfer.id, ctx.clock.now())
+  if (isExpired(ctx, transfer)) return end(ctx, tx, transfer.id, 'quote-expired')
   const { sender, toAddress: to, data, value, gasLimit } = next
   const planned = { network, to, data: bytesToHex(data), value, gasLimit, purpose: transferPurpose }
   const transactionId = await ctx.accountLanes.plan(tx, sender, planned)
   if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
   tx.afterCommit(() => ctx.accountLanes.nudge(network))
-}
-
-async function end(ctx: Work, tx: Tx, transferId: TransferId, fault: string | undefined): Promise<void> {
-  const now = ctx.clock.now()
-  await markEnded(tx, transferId, { status: fault === undefined ? 'confirmed' : 'failed', reason: fault ?? null, now })
-  const ended = await lockTransfer(tx, transferId)
-  if (isBack(ended)) await releasePolicy(tx, ended, transferId, now)
-  if (ended.answered !== null && !isAsTold(ended)) await tell(ctx, tx, ended)
-}
-
-/** Whether the money is where it was; what a token or Tempo's guard took and did not deliver has left the wallet, and stays counted. */
-function isBack({ status, reason }: TransferRow): boolean {
-  return status === 'failed' && reason !== 'not-received'
-}
-
-/** A block that was told of may be undone, and the next one say something else. */
-function isAsTold({ answered, status }: TransferRow): boolean {
-  return answered === (status === 'confirmed' ? 'confirmed' : 'reverted')
-}
-
-/** Tells how a transfer ended, once; the caller holds its row. */
-export async function tell(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> {
-  if (transfer.eventId !== null || transfer.endedAt === null) return
-  const own = forTenant(ctx, transfer)
-  const eventId =
-    transfer.status === 'confirmed'
-      ? await publishEvent(own, tx, 'transfer.completed', completed(transfer))
-      : await publishEvent(own, tx, 'transfer.failed', failed(transfer))
-  await markTold(tx, transfer.id, eventId)
-}
-
-function completed(transfer: TransferRow) {
-  return {
-    transactionId: transfer.id,
-    walletId: transfer.walletId,
-    route: transfer.route,
-    fromChain: transfer.fromChain,
-    toChain: transfer.toChain,
-    amount: formatAmount(transfer.rawAmount, transfer.decimals),
-    fromToken: transfer.fromToken,
-    toToken: transfer.toToken,
-    txHash: transfer.txHash,
-    confirmedAt: (transfer.confirmedAt ?? transfer.endedAt)?.toISOString(),
-  }
-}
-
-function failed(transfer: TransferRow) {
-  const { id: transactionId, walletId, route, reason } = transfer
-  return { transactionId, walletId, route, reason, refundTxHash: null, refundedAt: null }
 }

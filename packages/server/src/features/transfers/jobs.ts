@@ -1,6 +1,7 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { Recurring } from '../../platform/job.ts'
-import { tell } from './handler.ts'
+import { tell } from './ending.ts'
+import { followPartners } from './follow.ts'
 import { listUnanswered, lockTransfer } from './store.ts'
 
 const unansweredMs = 120_000
@@ -23,4 +24,4 @@ const tellUnanswered: Recurring = {
   },
 }
 
-export const transferRecurring: readonly Recurring[] = [tellUnanswered]
+export const transferRecurring: readonly Recurring[] = [tellUnanswered, followPartners]

@@ -2,6 +2,7 @@ import {
   type Address,
   type Chain as ChainName,
   encodeTransfer,
+  formatAmount,
   type Hex,
   type Network,
   parseAmount,
@@ -10,18 +11,20 @@ import {
   tokenBySymbol,
 } from '@purser/protocol'
 import type { Chain, OfferedFees } from '../../chain/port.ts'
+import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
 import { findSource, frozenAmountOf, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
+import { askQuote, endOf, partnerSteps, slippageBps } from './partner.ts'
 import type { NewTransfer } from './schema.ts'
 import { sumOpenCost, sumPromised } from './store.ts'
 import { type Coin, feeInToken, gasLimitOf, type Need, plainGas, shortagesOf, topUpOf } from './weigh.ts'
 
 /** A transaction to come, as custody and the lane need it. */
 export interface PlannedStep {
-  readonly kind: 'top-up' | 'send'
+  readonly kind: 'top-up' | 'send' | 'approve' | 'partner'
   readonly sender: Address
   readonly to: Address
   readonly data: Hex
@@ -34,7 +37,9 @@ export interface TransferPlan {
   readonly source: SourceWallet
   readonly network: Network
   readonly fromChain: ChainName
+  readonly target: Network
   readonly coin: Coin
+  readonly toCoin: Coin
   readonly rawAmount: bigint
   /** What the wallet held of the coin, without what it pays for gas. */
   readonly held: bigint
@@ -42,8 +47,10 @@ export interface TransferPlan {
   /** At most, in the smallest unit of `feeCoin`. */
   readonly rawFee: bigint
   readonly feeCoin: Coin
-  readonly route: 'direct'
+  readonly route: 'direct' | 'partner-swap' | 'partner-bridge'
   readonly routeReason: string
+  /** What the partner promised; undefined for `direct`. */
+  readonly quote: RouteQuote | undefined
 }
 
 /** Reads the request, the wallet and the chain, and says what would be sent; refuses what cannot be. Nothing is stored. */
@@ -58,12 +65,33 @@ export async function planTransfer(ctx: Ctx, request: NewTransfer): Promise<Tran
   const toCoin = coinOf(target, request.toToken, '/toToken')
   const rawAmount = amountOf(request.amount, coin)
   refuseBurning(request.toAddress, coin)
-  if (network.name !== target.name || coin.symbol !== toCoin.symbol) throw fail('partner-unavailable')
+  const ends = { from: endOf(network, coin), to: endOf(target, toCoin) }
+  const choice = ctx.chooseRoute(ends, ctx.tenant.environment)
+  refusePartnerless(ctx, network, choice)
+  if (choice.route !== 'direct') refuseBurning(request.toAddress, toCoin)
   await refuseFlagged(ctx, request.toAddress)
-  const wish = { source, network, coin, rawAmount, to: request.toAddress }
+  const wish = { source, network, coin, rawAmount, to: request.toAddress, ends, choice }
   const priced = await price(ctx, ctx.chains.on(network), wish)
-  const routeReason = `${coin.symbol} stays ${coin.symbol} on ${network.name}.`
-  return { source, network, fromChain, coin, rawAmount, ...priced, route: 'direct', routeReason }
+  const routeReason = `${choice.why}${keptWords(priced.quote, [coin, toCoin])}`
+  return { source, network, target, fromChain, coin, toCoin, rawAmount, ...priced, route: choice.route, routeReason }
+}
+
+/** On Tempo fees are paid in the token that is called, and a partner's contract is none. */
+function refusePartnerless(ctx: Ctx, network: Network, choice: RouteChoice): void {
+  if (choice.route === 'direct') return
+  if (ctx.routingPartners[ctx.tenant.environment][choice.partner] === undefined) throw fail('partner-unavailable')
+  if (network.nativeCoin === null) throw fail('no-route', { partner: choice.partner, reason: 'from-tempo' })
+}
+
+/** What the partner keeps, which is not in `toAmount` any more. */
+function keptWords(quote: RouteQuote | undefined, coins: readonly Coin[]): string {
+  const kept = (quote?.fees ?? []).flatMap(({ name, symbol, rawAmount }) => {
+    const coin = coins.find((one) => one.symbol === symbol)
+    return coin === undefined || rawAmount === 0n
+      ? []
+      : [` ${name} keeps ${formatAmount(rawAmount, coin.decimals)} ${symbol}.`]
+  })
+  return kept.join('')
 }
 
 function refuseOtherKind({ fromWalletId, fromWalletType }: NewTransfer): void {
@@ -112,10 +140,12 @@ interface Wish {
   readonly coin: Coin
   readonly rawAmount: bigint
   readonly to: Address
+  readonly ends: { readonly from: RouteEnd; readonly to: RouteEnd }
+  readonly choice: RouteChoice
 }
 
-type Priced = Pick<TransferPlan, 'held' | 'steps' | 'rawFee' | 'feeCoin'>
-type Sent = Omit<Priced, 'held'>
+type Priced = Pick<TransferPlan, 'held' | 'steps' | 'rawFee' | 'feeCoin' | 'quote'>
+type Sent = Omit<Priced, 'held' | 'quote'>
 
 /**
  * What is promised is read before and what is held after, so that a transfer that a block takes in between counts twice for a moment
@@ -142,13 +172,18 @@ async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
     available: coin.address === undefined ? funds.native : funds.token,
   }
   refuseShort([amountNeed])
-  const send = await tried(chain, wish)
+  const quote = wish.choice.route === 'direct' ? undefined : await askQuote(ctx, wish.choice.partner, requestOf(wish))
+  const sends = quote === undefined ? [await tried(chain, wish)] : await partnerSteps(chain, source.address, quote)
   const priced =
     network.nativeCoin === null
-      ? pricedInToken(wish, { send, fees, amountNeed })
-      : pricedInCoin(wish, { ...network.nativeCoin, address: undefined }, { send, fees, funds, amountNeed })
+      ? pricedInToken(wish, { own: sends, fees, amountNeed })
+      : pricedInCoin(wish, { ...network.nativeCoin, address: undefined }, { own: sends, fees, funds, amountNeed })
   const inAll = coin.address === undefined ? (own.native ?? 0n) : (own.tokens[0] ?? 0n) - frozen
-  return { ...priced, held: priced.feeCoin.symbol === coin.symbol ? inAll - priced.rawFee : inAll }
+  return { ...priced, quote, held: priced.feeCoin.symbol === coin.symbol ? inAll - priced.rawFee : inAll }
+}
+
+function requestOf({ source, rawAmount, to, ends }: Wish): RouteRequest {
+  return { ...ends, rawAmount, fromAddress: source.address, toAddress: to, slippageBps }
 }
 
 /** What screening holds back of what came in; of the coin nothing is known to have come from anybody. */
@@ -193,30 +228,38 @@ function refuseShort(needs: readonly Need[]): void {
 /** Tempo: gas is paid in the token that moves. */
 function pricedInToken(
   { coin }: Wish,
-  { send, fees, amountNeed }: { readonly send: PlannedStep; readonly fees: OfferedFees; readonly amountNeed: Need },
+  {
+    own,
+    fees,
+    amountNeed,
+  }: { readonly own: readonly PlannedStep[]; readonly fees: OfferedFees; readonly amountNeed: Need },
 ): Sent {
-  const rawFee = feeInToken(send.gasLimit, fees.maxFee, coin.decimals)
+  const rawFee = feeInToken(gasOf(own), fees.maxFee, coin.decimals)
   refuseShort([amountNeed, { ...amountNeed, required: rawFee }])
-  return { steps: [send], rawFee, feeCoin: coin }
+  return { steps: own, rawFee, feeCoin: coin }
+}
+
+function gasOf(steps: readonly PlannedStep[]): bigint {
+  return steps.reduce((sum, { gasLimit }) => sum + gasLimit, 0n)
 }
 
 interface Costs {
-  readonly send: PlannedStep
+  readonly own: readonly PlannedStep[]
   readonly fees: OfferedFees
   readonly funds: Funds
   readonly amountNeed: Need
 }
 
 /** A child that cannot pay for its gas is sent it by its master first. */
-function pricedInCoin(wish: Wish, native: Coin, { send, fees, funds, amountNeed }: Costs): Sent {
+function pricedInCoin(wish: Wish, native: Coin, { own, fees, funds, amountNeed }: Costs): Sent {
   const { source, coin, rawAmount } = wish
-  const gas = send.gasLimit * fees.maxFee
+  const gas = gasOf(own) * fees.maxFee
   const isChild = source.address !== source.masterAddress
   const spare = coin.address === undefined ? funds.native - rawAmount : funds.native
   const value = isChild ? topUpOf(gas, spare > 0n ? spare : 0n) : 0n
   if (value === 0n) {
     refuseShort([amountNeed, { coin: native, required: gas, available: funds.native }])
-    return { steps: [send], rawFee: gas, feeCoin: native }
+    return { steps: own, rawFee: gas, feeCoin: native }
   }
   const topUp: PlannedStep = {
     kind: 'top-up',
@@ -228,7 +271,7 @@ function pricedInCoin(wish: Wish, native: Coin, { send, fees, funds, amountNeed 
   }
   const topUpGas = plainGas * fees.maxFee
   refuseShort([{ coin: native, required: value + topUpGas, available: funds.masterNative }])
-  return { steps: [topUp, send], rawFee: gas + topUpGas, feeCoin: native }
+  return { steps: [topUp, ...own], rawFee: gas + topUpGas, feeCoin: native }
 }
 
 /** The coin that a stored transfer moves, and the one that its gas is paid in. */

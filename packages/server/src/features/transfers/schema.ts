@@ -28,7 +28,9 @@ const moved = {
   fromToken: z.string(),
   toToken: z.string(),
   amount: z.string(),
-  toAmount: z.string().meta({ description: 'What arrives, in whole tokens of toToken.' }),
+  toAmount: z
+    .string()
+    .meta({ description: 'What is expected to arrive, then what arrived, in whole tokens of toToken.' }),
   feeAmount: z.string().meta({ description: 'What the chain took, or is expected to take at most, in feeToken.' }),
   feeToken: z.string(),
   route: RouteName,
@@ -43,6 +45,10 @@ export const Transfer = z.strictObject({
   ...moved,
   status: z.enum(['pending', 'confirmed', 'failed']),
   reason: z.string().nullable().meta({ description: 'Why it failed.' }),
+  receivedToken: z.string().nullable().meta({
+    description: 'What a partner delivered where it is another token than toToken: its symbol, or its address.',
+  }),
+  destinationTxHash: z.string().nullable().meta({ description: 'Where a bridge delivered, if its partner says.' }),
   refundTxHash: z.string().nullable(),
   createdAt: Instant,
   confirmedAt: Instant.nullable(),

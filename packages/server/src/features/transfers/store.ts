@@ -38,13 +38,26 @@ export const TransferRow = z.object({
   createdAt: z.date(),
   confirmedAt: z.date().nullable(),
   endedAt: z.date().nullable(),
+  partner: z.enum(['cctp', 'relay', 'lifi', 'sandbox']).nullable(),
+  partnerReference: z.string().nullable(),
+  quoteExpiresAt: z.date().nullable(),
+  toDecimals: z.number().nullable(),
+  rawOut: Raw.nullable(),
+  rawOutMin: Raw.nullable(),
+  rawReceived: Raw.nullable(),
+  receivedToken: HexText.nullable(),
+  leftAt: z.date().nullable(),
+  lookAt: z.date().nullable(),
+  refundTxHash: HexText.nullable(),
+  destinationTxHash: HexText.nullable(),
+  refundedAt: z.date().nullable(),
 })
 export type TransferRow = z.output<typeof TransferRow>
 
 export const StepRow = z.object({
   transferId: id('wtx'),
   position: z.number(),
-  kind: z.enum(['top-up', 'send']),
+  kind: z.enum(['top-up', 'send', 'approve', 'partner', 'claim']),
   sender: HexText,
   toAddress: HexText,
   data: z.instanceof(Uint8Array),
@@ -54,10 +67,11 @@ export const StepRow = z.object({
 })
 export type StepRow = z.output<typeof StepRow>
 
-const columns = sql`id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
+export const columns = sql`id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
   from_token, to_token, decimals, raw_amount, route, route_reason, status, reason, tx_hash, raw_fee, answered, event_id, created_at,
-  confirmed_at, ended_at`
-const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
+  confirmed_at, ended_at, partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, raw_received, received_token, left_at,
+  look_at, refund_tx_hash, destination_tx_hash, refunded_at`
+export const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
 
 export type NewTransferRow = Omit<
   TransferRow,
@@ -71,15 +85,24 @@ export type NewTransferRow = Omit<
   | 'eventId'
   | 'confirmedAt'
   | 'endedAt'
+  | 'rawReceived'
+  | 'receivedToken'
+  | 'leftAt'
+  | 'lookAt'
+  | 'refundTxHash'
+  | 'destinationTxHash'
+  | 'refundedAt'
 >
 
 export async function insertTransfer(tx: Tx, tenant: Tenant, row: NewTransferRow): Promise<void> {
   await tx.run(sql`
     insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
-      from_token, to_token, decimals, raw_amount, route, route_reason, status, created_at)
+      from_token, to_token, decimals, raw_amount, route, route_reason, status, created_at,
+      partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min)
     values (${row.id}, ${tenant.organisationId}, ${tenant.environment}, ${row.walletId}, ${row.fromAddress}, ${row.toAddress}, ${row.fromChain},
       ${row.fromNetwork}, ${row.toChain}, ${row.toNetwork}, ${row.fromToken}, ${row.toToken}, ${row.decimals}, ${row.rawAmount.toString()},
-      ${row.route}, ${row.routeReason}, 'pending', ${row.createdAt})`)
+      ${row.route}, ${row.routeReason}, 'pending', ${row.createdAt}, ${row.partner}, ${row.partnerReference}, ${row.quoteExpiresAt},
+      ${row.toDecimals}, ${row.rawOut?.toString() ?? null}, ${row.rawOutMin?.toString() ?? null})`)
 }
 
 export async function insertStep(
@@ -159,7 +182,8 @@ export async function sumPromised(
     Promised,
     sql`
     select from_token as token, sum(raw_amount)::text as raw from transfers
-    where from_network = ${network} and from_address = ${address} and ended_at is null and status = 'pending' group by from_token`,
+    where from_network = ${network} and from_address = ${address} and ended_at is null and status = 'pending' and left_at is null
+    group by from_token`,
   )
   return new Map(rows.map(({ token, raw }) => [token, raw]))
 }
@@ -191,17 +215,18 @@ export async function markSent(tx: Tx, transferId: TransferId, hash: string): Pr
 export async function markConfirmed(
   tx: Tx,
   transferId: TransferId,
-  seen: { readonly hash: string; readonly rawFee: bigint; readonly now: Date },
+  seen: { readonly hash: string; readonly rawReceived: bigint | undefined; readonly now: Date },
 ): Promise<void> {
   await tx.run(sql`
-    update transfers set status = 'confirmed', reason = null, tx_hash = ${seen.hash}, raw_fee = ${seen.rawFee.toString()}, confirmed_at = ${seen.now}
+    update transfers set status = 'confirmed', reason = null, tx_hash = ${seen.hash}, confirmed_at = ${seen.now}, left_at = ${seen.now},
+      raw_received = ${seen.rawReceived?.toString() ?? null}
     where id = ${transferId} and ended_at is null`)
 }
 
 /** What a block showed is no longer so, or shows a failure that may still be undone. */
 export async function markPending(tx: Tx, transferId: TransferId, reason: string | null): Promise<void> {
   await tx.run(sql`
-    update transfers set status = 'pending', reason = ${reason}, confirmed_at = null where id = ${transferId} and ended_at is null`)
+    update transfers set status = 'pending', reason = ${reason}, confirmed_at = null, left_at = null, look_at = null where id = ${transferId} and ended_at is null`)
 }
 
 export async function markEnded(
@@ -210,7 +235,8 @@ export async function markEnded(
   end: { readonly status: 'confirmed' | 'failed'; readonly reason: string | null; readonly now: Date },
 ): Promise<void> {
   await tx.run(sql`
-    update transfers set status = ${end.status}, reason = ${end.reason}, ended_at = ${end.now} where id = ${transferId} and ended_at is null`)
+    update transfers set status = ${end.status}, reason = ${end.reason}, ended_at = ${end.now}, look_at = null
+    where id = ${transferId} and ended_at is null`)
 }
 
 export type Answered = NonNullable<TransferRow['answered']>

@@ -7,7 +7,9 @@ import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { pause } from '../../platform/work/runner.ts'
 import { lockSource, type OutgoingMovement, policyWouldDeny, reservePolicy, underPolicy } from '../wallets/index.ts'
+import { arrivedOf } from './arrived.ts'
 import { fail } from './errors.ts'
+import { transferPurpose } from './follow.ts'
 import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
 import type { NewTransfer, Transfer, TransferListQuery, TransferQuote } from './schema.ts'
 import {
@@ -24,8 +26,6 @@ import {
   type TransferRow,
 } from './store.ts'
 
-/** Name under which the lanes know these transactions. */
-export const transferPurpose = 'transfers.step'
 const pollMs = 40
 
 /** What a transfer would cost and how it would go; moves nothing. */
@@ -38,7 +38,7 @@ export async function quoteTransfer(ctx: Ctx, request: NewTransfer): Promise<Tra
     fromToken: request.fromToken,
     toToken: request.toToken,
     amount,
-    toAmount: amount,
+    toAmount: plan.quote === undefined ? amount : formatAmount(plan.quote.rawOut, plan.toCoin.decimals),
     feeAmount: formatAmount(plan.rawFee, plan.feeCoin.decimals),
     feeToken: plan.feeCoin.symbol,
     route: plan.route,
@@ -108,7 +108,7 @@ async function refuseOvertaken(tx: Tx, plan: TransferPlan): Promise<void> {
 }
 
 function rowOf(ctx: Ctx, transferId: TransferId, request: NewTransfer, plan: TransferPlan): NewTransferRow {
-  const { source, network, coin, rawAmount, fromChain, route, routeReason } = plan
+  const { source, network, target, coin, toCoin, rawAmount, fromChain, route, routeReason, quote } = plan
   return {
     id: transferId,
     walletId: source.id,
@@ -117,13 +117,19 @@ function rowOf(ctx: Ctx, transferId: TransferId, request: NewTransfer, plan: Tra
     fromChain,
     fromNetwork: network.name,
     toChain: request.toChain,
-    toNetwork: network.name,
+    toNetwork: target.name,
     fromToken: request.fromToken,
     toToken: request.toToken,
     decimals: coin.decimals,
     rawAmount,
     route,
     routeReason,
+    partner: quote?.partner ?? null,
+    partnerReference: quote?.reference ?? null,
+    quoteExpiresAt: quote?.expiresAt ?? null,
+    toDecimals: quote === undefined ? null : toCoin.decimals,
+    rawOut: quote?.rawOut ?? null,
+    rawOutMin: quote?.rawOutMin ?? null,
     createdAt: ctx.clock.now(),
   }
 }
@@ -138,7 +144,7 @@ async function answer(ctx: Ctx, transferId: TransferId, waitMs: number): Promise
   while (performance.now() < until) {
     const row = await findTransfer(ctx.db, ctx.tenant, transferId)
     if (row === undefined) throw fail('transfer-not-found')
-    if (row.status !== 'pending' || row.reason !== null) break
+    if (row.status !== 'pending' || row.reason !== null || isOnItsWay(row)) break
     await pause(pollMs, new AbortController().signal)
   }
   const row = await ctx.db.tx(async (tx) => {
@@ -147,8 +153,14 @@ async function answer(ctx: Ctx, transferId: TransferId, waitMs: number): Promise
     await markAnswered(tx, transferId, reason !== null ? 'reverted' : status === 'confirmed' ? 'confirmed' : 'pending')
     return locked
   })
-  if (row.reason !== null) throw fail('transfer-reverted', { transferId, txHash: row.txHash, reason: row.reason })
+  if (row.reason !== null && !isOnItsWay(row))
+    throw fail('transfer-reverted', { transferId, txHash: row.txHash, reason: row.reason })
   return shown(row)
+}
+
+/** A bridge takes minutes: whoever asked is answered as soon as a block has its first half. */
+function isOnItsWay({ route, leftAt }: TransferRow): boolean {
+  return route === 'partner-bridge' && leftAt !== null
 }
 
 export async function getTransfer(ctx: Ctx, transferId: TransferId): Promise<Transfer> {
@@ -177,14 +189,14 @@ function shown(row: TransferRow): Transfer {
     fromToken: row.fromToken,
     toToken: row.toToken,
     amount,
-    toAmount: amount,
+    ...arrivedOf(row),
     feeAmount: formatAmount(row.rawFee, feeDecimals),
     feeToken: feeSymbol,
     route: row.route,
     routeReason: row.routeReason,
     status: row.status,
     reason: row.status === 'failed' ? row.reason : null,
-    refundTxHash: null,
+    refundTxHash: row.refundTxHash,
     createdAt: row.createdAt,
     confirmedAt: row.confirmedAt,
   }

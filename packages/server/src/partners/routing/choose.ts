@@ -1,12 +1,7 @@
 import { sameAddress } from '@purser/protocol'
 import type { Environment } from '../../platform/ctx.ts'
 import { cctpDomainOf } from './cctp-contracts.ts'
-import type { PartnerName, RouteEnd } from './port.ts'
-
-/** How a transfer goes, as the document names it, and by whom. `why` is a sentence for whoever asked. */
-export type RouteChoice =
-  | { readonly route: 'direct'; readonly why: string }
-  | { readonly route: 'partner-swap' | 'partner-bridge'; readonly partner: PartnerName; readonly why: string }
+import type { PartnerName, RouteChoice, RouteEnd } from './port.ts'
 
 /**
  * The whole rule. One token on one chain moves without anybody's help; another token on the same chain is a swap; another chain is a

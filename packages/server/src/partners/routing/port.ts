@@ -18,8 +18,15 @@ export type RoutingPartners = Readonly<Record<Environment, Readonly<Partial<Reco
 declare module '../../platform/ctx.ts' {
   interface Ports {
     readonly routingPartners: RoutingPartners
+    /** How a transfer goes, and by whom; asks nobody. */
+    chooseRoute(ends: { readonly from: RouteEnd; readonly to: RouteEnd }, environment: Environment): RouteChoice
   }
 }
+
+/** How a transfer goes, as the document names it, and by whom. `why` is a sentence for whoever asked. */
+export type RouteChoice =
+  | { readonly route: 'direct'; readonly why: string }
+  | { readonly route: 'partner-swap' | 'partner-bridge'; readonly partner: PartnerName; readonly why: string }
 
 /** A token on a network. The zero address is the network's own coin. */
 export interface RouteEnd {

@@ -1,0 +1,216 @@
+import { bytesToHex, type Network, networkByName, sameAddress, tokenBySymbol, zeroAddress } from '@purser/protocol'
+import type { PlannedCall, RouteRequest, RouteStatus } from '../../partners/routing/port.ts'
+import { instantOf } from '../../platform/clock.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import type { Recurring } from '../../platform/job.ts'
+import { forTenant } from '../../platform/work/runner.ts'
+import { findSource } from '../wallets/index.ts'
+import { end } from './ending.ts'
+import { allowanceOf, endOf, slippageBps } from './partner.ts'
+import { listSteps, listToLookAt, markArrived, markRefunded, setLookAt, setPartnerStatus } from './route-store.ts'
+import { assignStep, findNextStep, insertStep, lockTransfer, type StepRow, type TransferRow } from './store.ts'
+import { type Coin, gasLimitOf } from './weigh.ts'
+
+type Work = Omit<Ctx, 'tenant'>
+
+/** Name under which the lanes know the transactions of transfers. */
+export const transferPurpose = 'transfers.step'
+const atOnce = 8
+
+/**
+ * Looks at the transfers of partners that are due: gives a step that had to be tried first its transaction, or asks the partner what
+ * became of the money. Harmless twice: whatever follows is decided again under the transfer's lock.
+ */
+export const followPartners: Recurring = {
+  name: 'transfers.follow-partners',
+  everyMs: 500,
+  async run(ctx) {
+    const due = await listToLookAt(ctx.db, ctx.clock.now())
+    const workers = Array.from({ length: Math.min(atOnce, due.length) }, async () => {
+      for (let transfer = due.shift(); transfer !== undefined; transfer = due.shift()) await lookSafely(ctx, transfer)
+    })
+    await Promise.all(workers)
+  },
+}
+
+/** A partner or a node that does not answer is asked again later; the money is where it was. */
+async function lookSafely(ctx: Work, transfer: TransferRow): Promise<void> {
+  try {
+    await look(ctx, transfer)
+  } catch (error) {
+    ctx.log.warn({ err: error, transferId: transfer.id }, 'a transfer could not be followed; it will be tried again')
+    await ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, transfer)))
+  }
+}
+
+async function look(ctx: Work, transfer: TransferRow): Promise<void> {
+  const steps = await listSteps(ctx.db, transfer.id)
+  const next = steps.find(({ transactionId }) => transactionId === null)
+  if (next !== undefined) return tryStep(ctx, transfer, next)
+  const isGone = steps.some(({ kind, doneAt }) => kind === 'partner' && doneAt !== null)
+  if (!isGone) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, null))
+  const status = await askStatus(ctx, transfer)
+  if (status.state === 'claimable') return claim(ctx, transfer, status)
+  await ctx.db.tx(async (tx) => {
+    const held = await lockTransfer(tx, transfer.id)
+    if (held.endedAt !== null) return
+    await setPartnerStatus(tx, held.id, status.partnerStatus)
+    await conclude(ctx, tx, held, status)
+  })
+}
+
+const lookMsMin = 500
+const lookMsMax = 60_000
+
+/** The longer it takes, the seldomer it is asked: an eighth of the time that it has taken so far. */
+function nextLook({ clock }: Pick<Work, 'clock'>, { createdAt }: TransferRow): Date {
+  const now = clock.now().getTime()
+  return instantOf(now + Math.min(lookMsMax, Math.max(lookMsMin, (now - createdAt.getTime()) / 8)))
+}
+
+/** Tries the partner's call as the chain stands now, and lets it be sent if it goes through and its quote still holds. */
+async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise<void> {
+  const network = networkOf(transfer.fromNetwork)
+  const chain = ctx.chains.on(network)
+  const call = { from: step.sender, to: step.toAddress, data: bytesToHex(step.data), value: step.value }
+  const token = tokenBySymbol(network, transfer.fromToken)
+  if (token !== undefined && !isExpired(ctx, transfer)) {
+    // A node that has not seen the approval yet, or a block that was undone: no reason to give up.
+    const allowed = await allowanceOf(chain, token.address, { owner: step.sender, spender: step.toAddress })
+    if (allowed < transfer.rawAmount)
+      return ctx.db.tx((tx) => setLookAt(tx, transfer.id, instantOf(ctx.clock.now().getTime() + lookMsMin)))
+  }
+  const trial = await chain.tryCall(call)
+  await ctx.db.tx(async (tx) => {
+    const held = await lockTransfer(tx, transfer.id)
+    const next = await findNextStep(tx, transfer.id)
+    if (held.endedAt !== null || held.lookAt === null || next?.position !== step.position) return
+    if (isExpired(ctx, held)) return end(ctx, tx, held.id, 'quote-expired')
+    if (!trial.ok) return end(ctx, tx, held.id, 'call-refused')
+    const gasLimit = gasLimitOf(trial.gas)
+    if (gasLimit > step.gasLimit) return end(ctx, tx, held.id, 'too-much-gas')
+    const planned = { ...call, network, gasLimit, purpose: transferPurpose }
+    const transactionId = await ctx.accountLanes.plan(tx, step.sender, planned)
+    if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
+    await setLookAt(tx, held.id, null)
+    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+  })
+}
+
+/** From then on nothing of the transfer is given a nonce. */
+export function isExpired({ clock }: Pick<Work, 'clock'>, { quoteExpiresAt }: TransferRow): boolean {
+  return quoteExpiresAt !== null && quoteExpiresAt <= clock.now()
+}
+
+function networkOf(name: string): Network {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error('a transfer on a network that there is not')
+  return network
+}
+
+async function askStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
+  const { partner: name, partnerReference: reference, txHash, environment } = transfer
+  const partner = name === null ? undefined : ctx.routingPartners[environment][name]
+  if (partner === undefined || reference === null || txHash === null)
+    throw new Error('a transfer under way with a partner that this deployment does not have')
+  const status = await partner.status({ request: requestOf(transfer), reference, txHash })
+  if (status.state === 'pending' && status.isUnknown === true)
+    ctx.log.warn({ transferId: transfer.id, partnerStatus: status.partnerStatus }, 'nobody documented this; it waits')
+  return status
+}
+
+/** The request as it was when the quote was asked for. */
+function requestOf(transfer: TransferRow): RouteRequest {
+  const { rawAmount, fromAddress, toAddress } = transfer
+  const from = networkOf(transfer.fromNetwork)
+  const to = networkOf(transfer.toNetwork)
+  const ends = { from: endOf(from, coinOf(from, transfer.fromToken)), to: endOf(to, coinOf(to, transfer.toToken)) }
+  return { ...ends, rawAmount, fromAddress, toAddress, slippageBps }
+}
+
+function coinOf(network: Network, symbol: string): Coin {
+  const { nativeCoin } = network
+  if (nativeCoin !== null && nativeCoin.symbol === symbol) return { ...nativeCoin, address: undefined }
+  const token = tokenBySymbol(network, symbol)
+  if (token === undefined) throw new Error('a transfer of a token that there is not')
+  return token
+}
+
+async function conclude(
+  ctx: Work,
+  tx: Tx,
+  transfer: TransferRow,
+  status: Exclude<RouteStatus, { state: 'claimable' }>,
+): Promise<void> {
+  const now = ctx.clock.now()
+  if (status.state === 'completed') {
+    const { received, destinationTxHash } = status
+    if (received !== undefined && (received.isOther || received.rawAmount < (transfer.rawOutMin ?? 0n)))
+      ctx.log.error({ transferId: transfer.id }, 'a partner delivered something else than it had promised')
+    const receivedToken = received?.isOther === true ? received.token : undefined
+    await markArrived(tx, transfer.id, { rawReceived: received?.rawAmount, receivedToken, destinationTxHash, now })
+    return end(ctx, tx, transfer.id, undefined)
+  }
+  if (status.state === 'pending' || status.refund === 'pending')
+    return setLookAt(tx, transfer.id, nextLook(ctx, transfer))
+  if (status.refund === 'done') await markRefunded(tx, transfer.id, { hash: status.refundTxHash, now })
+  await end(ctx, tx, transfer.id, status.refund === 'done' ? 'refunded' : 'partner-failed')
+}
+
+/**
+ * Sends what delivers the money on the other chain, from the master's address, which needs the coin there. Anybody may send it, and it
+ * works once: what the partner then says is what counts.
+ */
+async function claim(
+  ctx: Work,
+  transfer: TransferRow,
+  { call, partnerStatus }: { readonly call: PlannedCall; readonly partnerStatus: string },
+): Promise<void> {
+  const network = networkOf(transfer.toNetwork)
+  const source = await findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
+  if (source === undefined || call.chainId !== network.chainId || call.value !== 0n)
+    throw new Error('a claim that is not sent')
+  const sender = source.masterAddress
+  const gasLimit = await affordableGas(ctx, network, { ...call, from: sender })
+  if (gasLimit !== undefined) await ctx.accountLanes.prepare(network, sender)
+  await ctx.db.tx(async (tx) => {
+    const held = await lockTransfer(tx, transfer.id)
+    if (held.endedAt !== null) return
+    await setPartnerStatus(tx, held.id, gasLimit === undefined ? `${partnerStatus}: no gas to claim` : partnerStatus)
+    await setLookAt(tx, held.id, nextLook(ctx, held))
+    const steps = await listSteps(tx, held.id)
+    const isUnderWay = steps.some(({ kind, doneAt }) => kind === 'claim' && doneAt === null)
+    if (gasLimit === undefined || isUnderWay) return
+    const { to: toAddress, data, value } = call
+    const place = { transferId: held.id, position: steps.length }
+    await insertStep(tx, { ...place, kind: 'claim', sender, toAddress, data, value, gasLimit })
+    const planned = { network, to: toAddress, data, value, gasLimit, purpose: transferPurpose }
+    await assignStep(tx, place, await ctx.accountLanes.plan(tx, sender, planned))
+    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+  })
+}
+
+/** Undefined while the account cannot pay for the call, or the chain would refuse it (somebody else has just sent it). */
+async function affordableGas(
+  ctx: Work,
+  network: Network,
+  call: PlannedCall & { readonly from: `0x${string}` },
+): Promise<bigint | undefined> {
+  const chain = ctx.chains.on(network)
+  const trial = await chain.tryCall(call)
+  if (!trial.ok) return undefined
+  const gasLimit = gasLimitOf(trial.gas)
+  const [{ maxFee }, held] = await Promise.all([
+    chain.offeredFees(),
+    chain.holdings([{ account: call.from, tokens: [] }]),
+  ])
+  return (held[0]?.native ?? 0n) >= gasLimit * maxFee ? gasLimit : undefined
+}
+
+/** Whether only the partner can say what arrived: on another chain, and of a coin, of whose movements no log tells. */
+export function isFollowed({ route, toNetwork, toToken }: TransferRow): boolean {
+  if (route === 'partner-bridge') return true
+  const token = tokenBySymbol(networkOf(toNetwork), toToken)
+  return route === 'partner-swap' && (token === undefined || sameAddress(token.address, zeroAddress))
+}

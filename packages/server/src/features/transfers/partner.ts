@@ -1,0 +1,102 @@
+import {
+  type Address,
+  bytesToHex,
+  type Hex,
+  keccak256,
+  type Network,
+  sameAddress,
+  utf8,
+  zeroAddress,
+} from '@purser/protocol'
+import type { Chain } from '../../chain/port.ts'
+import type { PartnerName, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import { fail } from './errors.ts'
+import type { PlannedStep } from './plan.ts'
+import { type Coin, gasLimitOf } from './weigh.ts'
+
+/** Most that may be lost between the quote and the arrival, in hundredths of a percent. */
+export const slippageBps = 50
+/** Set aside for a partner's call that cannot be tried before its approval is in a block; one that wants more is not sent. */
+export const partnerGasMax = 800_000n
+
+/** The coin as partners name it: by the zero address. */
+export function endOf(network: Network, { symbol, address, decimals }: Coin): RouteEnd {
+  return { network, token: { symbol, decimals, address: address ?? zeroAddress } }
+}
+
+/** Asks the partner what it would do, and takes only what is exactly what was asked for. Nothing moves. */
+export async function askQuote(ctx: Ctx, name: PartnerName, request: RouteRequest): Promise<RouteQuote> {
+  const partner = ctx.routingPartners[ctx.tenant.environment][name]
+  if (partner === undefined) throw fail('partner-unavailable')
+  const quoted = await partner.quote(request)
+  if (!quoted.ok && quoted.reason !== 'unsafe') throw fail('no-route', { partner: name, reason: quoted.reason })
+  const unsafe = quoted.ok ? whyNotTaken(quoted.quote, request, ctx.clock.now()) : quoted.words
+  if (!quoted.ok || unsafe !== undefined) {
+    ctx.log.error({ partner: name, unsafe }, 'a partner asked for calls that are not signed')
+    throw fail('partner-unavailable', { partner: name, reason: 'unsafe-call' })
+  }
+  return quoted.quote
+}
+
+const selectors = {
+  approve: selectorOf('approve(address,uint256)'),
+  allowance: selectorOf('allowance(address,address)'),
+}
+
+/**
+ * Why an offer is not taken; the adapter's guard has seen it before, with the partner's own list of contracts. What is asked here holds
+ * for every partner: one approval at most, of the amount to the unit and to the contract that is then called; no coin but what is sent;
+ * and no promise below the slippage.
+ */
+export function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date): string | undefined {
+  const { from, rawAmount } = request
+  const isCoin = sameAddress(from.token.address, zeroAddress)
+  const call = quote.calls.at(-1)
+  const approvals = quote.calls.slice(0, -1)
+  if (call === undefined || approvals.length > (isCoin ? 0 : 1)) return 'number-of-calls'
+  if (quote.calls.some(({ chainId }) => chainId !== from.network.chainId)) return 'wrong-chain'
+  if (sameAddress(call.to, from.token.address)) return 'calls-the-token'
+  if (call.value !== (isCoin ? rawAmount : 0n)) return 'value-differs'
+  const exact = `${selectors.approve}${word(call.to)}${word(rawAmount)}`
+  for (const { to, value, data } of approvals)
+    if (!sameAddress(to, from.token.address) || value !== 0n || data.toLowerCase() !== exact)
+      return 'approval-not-exact'
+  if (quote.rawOutMin <= 0n || quote.rawOutMin > quote.rawOut) return 'minimum-senseless'
+  const least = (quote.rawOut * (10_000n - BigInt(request.slippageBps))) / 10_000n
+  if (quote.rawOutMin < least) return 'minimum-too-low'
+  return quote.expiresAt <= now ? 'expired' : undefined
+}
+
+/** The partner's calls as steps. What can be tried now is; a call that needs its approval first is tried when that is in a block. */
+export async function partnerSteps(chain: Chain, sender: Address, { calls }: RouteQuote): Promise<PlannedStep[]> {
+  return Promise.all(
+    calls.map(async ({ to, value, data }, index): Promise<PlannedStep> => {
+      const kind = index === calls.length - 1 ? 'partner' : 'approve'
+      const step = { kind, sender, to, value, data } as const
+      if (index > 0) return { ...step, gasLimit: partnerGasMax }
+      const trial = await chain.tryCall({ from: sender, to, value, data })
+      if (!trial.ok) throw fail('transfer-reverted', { reason: trial.reason })
+      return { ...step, gasLimit: gasLimitOf(trial.gas) }
+    }),
+  )
+}
+
+/** What the account lets a contract take of a token, as of the latest block. */
+export async function allowanceOf(
+  chain: Chain,
+  token: Address,
+  { owner, spender }: { readonly owner: Address; readonly spender: Address },
+): Promise<bigint> {
+  const answer = await chain.call(token, `${selectors.allowance}${word(owner)}${word(spender)}`)
+  return /^0x[0-9a-f]{64}$/i.test(answer) ? BigInt(answer) : 0n
+}
+
+function selectorOf(signature: string): Hex {
+  return bytesToHex(keccak256(utf8(signature)).subarray(0, 4))
+}
+
+function word(value: bigint | Address): string {
+  const digits = typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()
+  return digits.padStart(64, '0')
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { columns, StepRow as Step, type StepRow, stepColumns, type TransferId, TransferRow } from './store.ts'
+
+/** What the chain took for a step, as its newest block says; the transfer's fee is that of all of its steps on the source network. */
+export async function markStepFee(tx: Tx, step: StepRow, rawFee: bigint): Promise<void> {
+  await tx.run(sql`
+    update transfer_steps set raw_fee = ${rawFee.toString()} where transfer_id = ${step.transferId} and position = ${step.position}`)
+  await tx.run(sql`
+    update transfers set raw_fee = (select sum(raw_fee) from transfer_steps where transfer_id = ${step.transferId} and kind <> 'claim')
+    where id = ${step.transferId} and ended_at is null`)
+}
+
+/** The step's transaction is at its depth, or can never be in a block. */
+export async function markStepDone(tx: Tx, step: StepRow, now: Date): Promise<void> {
+  await tx.run(sql`
+    update transfer_steps set done_at = ${now} where transfer_id = ${step.transferId} and position = ${step.position} and done_at is null`)
+}
+
+/** In a block the partner's contract has the money; it may still be undone. */
+export async function markLeft(
+  tx: Tx,
+  transferId: TransferId,
+  seen: { readonly hash: string; readonly now: Date },
+): Promise<void> {
+  await tx.run(sql`
+    update transfers set tx_hash = ${seen.hash}, reason = null, left_at = ${seen.now} where id = ${transferId} and ended_at is null`)
+}
+
+/** When the follower looks at it next; null for not until something else happens. */
+export async function setLookAt(tx: Tx, transferId: TransferId, lookAt: Date | null): Promise<void> {
+  await tx.run(sql`update transfers set look_at = ${lookAt} where id = ${transferId} and ended_at is null`)
+}
+
+export async function setPartnerStatus(tx: Tx, transferId: TransferId, partnerStatus: string): Promise<void> {
+  await tx.run(sql`
+    update transfers set partner_status = ${partnerStatus} where id = ${transferId} and partner_status is distinct from ${partnerStatus}`)
+}
+
+export interface Arrival {
+  readonly rawReceived: bigint | undefined
+  readonly receivedToken: string | undefined
+  readonly destinationTxHash: string | undefined
+  readonly now: Date
+}
+
+/** What the partner says has arrived; the caller holds the row. */
+export async function markArrived(tx: Tx, transferId: TransferId, arrival: Arrival): Promise<void> {
+  await tx.run(sql`
+    update transfers set raw_received = ${arrival.rawReceived?.toString() ?? null}, received_token = ${arrival.receivedToken ?? null},
+      destination_tx_hash = ${arrival.destinationTxHash ?? null}, confirmed_at = ${arrival.now}
+    where id = ${transferId} and ended_at is null`)
+}
+
+export async function markRefunded(
+  tx: Tx,
+  transferId: TransferId,
+  refund: { readonly hash: string | undefined; readonly now: Date },
+): Promise<void> {
+  await tx.run(sql`
+    update transfers set refund_tx_hash = ${refund.hash ?? null}, refunded_at = ${refund.now} where id = ${transferId} and ended_at is null`)
+}
+
+/** Partner transfers that are due to be looked at, longest due first. */
+export function listToLookAt(db: Queryable, now: Date): Promise<TransferRow[]> {
+  return db.many(
+    TransferRow,
+    sql`select ${columns} from transfers where look_at <= ${now} and ended_at is null order by look_at limit 100`,
+  )
+}
+
+/** The steps of a transfer in their order, with whether each is done with. */
+export function listSteps(db: Queryable, transferId: TransferId): Promise<(StepRow & { doneAt: Date | null })[]> {
+  return db.many(
+    Step.extend({ doneAt: z.date().nullable() }),
+    sql`select ${stepColumns}, done_at from transfer_steps where transfer_id = ${transferId} order by position`,
+  )
+}
