@@ -2219,6 +2219,9 @@ export interface webhooks {
                             readonly amount: string;
                             readonly fromToken: string;
                             readonly toToken: string;
+                            readonly toAmount: string;
+                            readonly receivedToken: string | null;
+                            readonly destinationTxHash: string | null;
                             readonly txHash: string;
                             /** Format: date-time */
                             readonly confirmedAt: string;
@@ -6938,7 +6941,7 @@ export interface operations {
                         readonly fromToken: string;
                         readonly toToken: string;
                         readonly amount: string;
-                        /** @description What arrives, in whole tokens of toToken. */
+                        /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
                         readonly toAmount: string;
                         /** @description What the chain took, or is expected to take at most, in feeToken. */
                         readonly feeAmount: string;
@@ -6951,6 +6954,10 @@ export interface operations {
                         readonly status: "pending" | "confirmed" | "failed";
                         /** @description Why it failed. */
                         readonly reason: string | null;
+                        /** @description What a partner delivered where it is another token than toToken: its symbol, or its address. */
+                        readonly receivedToken: string | null;
+                        /** @description Where a bridge delivered, if its partner says. */
+                        readonly destinationTxHash: string | null;
                         readonly refundTxHash: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -7018,7 +7025,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `chain-not-available` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `chain-not-available` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7114,7 +7121,7 @@ export interface operations {
                         readonly fromToken: string;
                         readonly toToken: string;
                         readonly amount: string;
-                        /** @description What arrives, in whole tokens of toToken. */
+                        /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
                         readonly toAmount: string;
                         /** @description What the chain took, or is expected to take at most, in feeToken. */
                         readonly feeAmount: string;
@@ -7178,7 +7185,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `chain-not-available` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `chain-not-available` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7257,7 +7264,7 @@ export interface operations {
                         readonly fromToken: string;
                         readonly toToken: string;
                         readonly amount: string;
-                        /** @description What arrives, in whole tokens of toToken. */
+                        /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
                         readonly toAmount: string;
                         /** @description What the chain took, or is expected to take at most, in feeToken. */
                         readonly feeAmount: string;
@@ -7270,6 +7277,10 @@ export interface operations {
                         readonly status: "pending" | "confirmed" | "failed";
                         /** @description Why it failed. */
                         readonly reason: string | null;
+                        /** @description What a partner delivered where it is another token than toToken: its symbol, or its address. */
+                        readonly receivedToken: string | null;
+                        /** @description Where a bridge delivered, if its partner says. */
+                        readonly destinationTxHash: string | null;
                         readonly refundTxHash: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -7352,7 +7363,7 @@ export interface operations {
                         readonly fromToken: string;
                         readonly toToken: string;
                         readonly amount: string;
-                        /** @description What arrives, in whole tokens of toToken. */
+                        /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
                         readonly toAmount: string;
                         /** @description What the chain took, or is expected to take at most, in feeToken. */
                         readonly feeAmount: string;
@@ -7365,6 +7376,10 @@ export interface operations {
                         readonly status: "pending" | "confirmed" | "failed";
                         /** @description Why it failed. */
                         readonly reason: string | null;
+                        /** @description What a partner delivered where it is another token than toToken: its symbol, or its address. */
+                        readonly receivedToken: string | null;
+                        /** @description Where a bridge delivered, if its partner says. */
+                        readonly destinationTxHash: string | null;
                         readonly refundTxHash: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
