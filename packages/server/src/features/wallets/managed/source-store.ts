@@ -1,4 +1,3 @@
-import { type Address, hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
@@ -46,21 +45,15 @@ const KeyRow = z.object({
   index: Index,
 })
 
-/**
- * Whose key, and which, signs for an address; undefined for an address that no tenant's seed gave. Every address of a managed wallet is
- * watched, and found by the index of those: wallets themselves have one by tenant alone.
- */
-export function findKeyOfAddress(db: Queryable, address: Address): Promise<z.output<typeof KeyRow> | undefined> {
-  const walletIds = sql`select wallet_id from watched_addresses where address = ${hexToBytes(address)}`
+/** Whose key, and which, signs for an address; undefined for an address that no tenant's seed gave. */
+export function findKeyOfAddress(db: Queryable, address: string): Promise<z.output<typeof KeyRow> | undefined> {
   return db.maybeOne(
     KeyRow,
     sql`
-    select organisation_id, environment, account, 0::bigint as index from master_wallets
-    where id in (${walletIds}) and address = ${address}
+    select organisation_id, environment, account, 0::bigint as index from master_wallets where address = ${address}
     union all
     select c.organisation_id, c.environment, m.account, c.child_index as index
-    from child_addresses c join master_wallets m on m.id = c.master_wallet_id
-    where c.id in (${walletIds}) and c.address = ${address}
+    from child_addresses c join master_wallets m on m.id = c.master_wallet_id where c.address = ${address}
     limit 1`,
   )
 }
