@@ -1,6 +1,6 @@
 import { networks } from '@purser/protocol'
 import { type Config, faultsAsText, readConfig, rpcVariable } from '@purser/server'
-import { walletFactoryAddress } from './predeploys.ts'
+import { sandboxBridgeAddress, sandboxPoolAddress, walletFactoryAddress } from './predeploys.ts'
 
 export interface DevSettings {
   readonly databaseUrl: string
@@ -30,6 +30,8 @@ export function devConfig(settings: DevSettings): Config {
       BASE_URL: baseUrl,
       DASHBOARD_URL: baseUrl,
       EIP6492_FACTORIES: walletFactoryAddress,
+      SANDBOX_POOL_ADDRESS: sandboxPoolAddress,
+      SANDBOX_BRIDGE_ADDRESS: sandboxBridgeAddress,
       SPONSOR_TEMPO_FEES: 'true',
       WEBHOOKS_ALLOW_PRIVATE: 'true',
       LOG_LEVEL: settings.logLevel ?? 'warn',

@@ -1,9 +1,11 @@
 import type { Address, NetworkName } from '@purser/protocol'
+import { createBridgeRelayer } from './bridge-relayer.ts'
 import type { DevChain } from './chains.ts'
 import type { DataDir } from './data-dir.ts'
 import type { DevOptions } from './dev.ts'
 import { devNetworks, fundPayer, startDevChain } from './dev-chains.ts'
 import { startPostgres } from './postgres.ts'
+import { fundSandbox } from './sandbox-market.ts'
 import type { Stops } from './stops.ts'
 
 /** What the service stands on. */
@@ -25,6 +27,12 @@ export async function startGround(
   const chains = chainEnds.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))
   stops.add(() => stopAll(chains))
   for (const end of [databaseEnd, ...chainEnds]) if (end.status === 'rejected') throw end.reason
+  if (chains.length > 0) {
+    // What transfers of the test environment bridge is paid out on the other chain.
+    const relayer = createBridgeRelayer(chains)
+    stops.add(relayer.stop)
+    relayer.start()
+  }
   return { databaseUrl: (await database).url, chains }
 }
 
@@ -37,6 +45,7 @@ async function startFunded(dataDir: DataDir, network: NetworkName, payer: Addres
   const chain = await startDevChain(dataDir, network)
   try {
     await fundPayer(chain, payer)
+    await fundSandbox(chain)
     return chain
   } catch (error) {
     await chain.stop().catch(() => undefined)

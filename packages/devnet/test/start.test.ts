@@ -2,11 +2,13 @@ import { rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { createPurser } from '@purser/sdk'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterEach, expect, test } from 'vitest'
+import { z } from 'zod'
 import { freshDatabase } from '../../server/test/database.ts'
 import { removeDataDir } from '../src/data-dir.ts'
 import type { DevRecord } from '../src/dev-file.ts'
-import { fundToken, type ReachableChain, tokenBalance } from '../src/faucet.ts'
+import { fundNative, fundToken, type ReachableChain, tokenBalance } from '../src/faucet.ts'
 import { rpcHex } from '../src/rpc.ts'
 import { readStartSettings } from '../src/start-settings.ts'
 import { type DevChild, spawnStart, temporaryDataDir } from './dev-child.ts'
@@ -47,6 +49,27 @@ test('npm start gives a running service, a key that works and funded accounts, a
   expect(await started.ended).toBe(0)
   expect(started.offspring()).toEqual([])
   expect(started.stderr()).toBe('')
+})
+
+test('a managed wallet bridges to another chain under npm start, and the money is paid out there', async () => {
+  const dev = await start().ready()
+  const call = async (method: string, path: string, body?: unknown) => {
+    const headers = { authorization: `Bearer ${dev.apiKey}`, 'content-type': 'application/json' }
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+    const answer = await fetch(`${dev.baseUrl}/wallet-infra/${path}`, { method, headers, ...sent })
+    return z.looseObject({ id: z.string() }).parse(await answer.json())
+  }
+  const master = await call('POST', 'master-wallets', { chain: 'base', supportedTokens: ['USDC'] })
+  const { address } = z.object({ address: z.templateLiteral(['0x', z.string()]) }).parse(master)
+  await fundNative(chainOf(dev, 'base-sepolia'), address, 10n ** 18n)
+  await fundToken(chainOf(dev, 'base-sepolia'), 'USDC', address, 9_000_000n)
+  const toAddress = privateKeyToAddress(generatePrivateKey())
+  const bridge = { fromToken: 'USDC', toChain: 'ethereum', toToken: 'USDC', amount: '9', toAddress }
+  const transfer = await call('POST', 'transfer', { fromWalletId: master.id, ...bridge })
+  expect(transfer).toMatchObject({ status: 'pending', route: 'partner-bridge' })
+  const shown = () => call('GET', `transfers/${transfer.id}`)
+  await expect.poll(shown, { timeout: 20_000 }).toMatchObject({ status: 'confirmed', toAmount: '8.991' })
+  expect(await tokenBalance(chainOf(dev, 'eth-sepolia'), 'USDC', toAddress)).toBe(8_991_000n)
 })
 
 test('starting again after kill -9 finds the same organisation, key, wallet, payer, payments and balances', async () => {

@@ -210,6 +210,8 @@ test('a bridge is pending in the answer, pays out on the other chain, and its en
 
 test('a bridge that gives back is a failure with the money back, told once the refund is seen', async () => {
   const master = await aMaster()
+  const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { perDay: '50' } } }
+  expect((await world.call(org.testKey, 'PUT', `${masters}/${master.id}/policy`, policy)).status).toBe(200)
   const sent = await send(bridgeOf(master))
   relayer.tell('fail')
   await relayer.pass()
@@ -220,6 +222,11 @@ test('a bridge that gives back is a failure with the money back, told once the r
   await relayer.pass()
   expect(await ended(sent)).toMatchObject({ status: 'failed', reason: 'refunded' })
   expect(await tokenBalance(base, 'USDC', master.address)).toBe(100_000_000n)
+  const reserved = await world.database.db.many(
+    z.object({ isReleased: z.boolean() }),
+    sql`select released_at is not null as is_released from policy_reservations where master_wallet_id = ${master.id}`,
+  )
+  expect(reserved, 'the policy counts it no more').toEqual([{ isReleased: true }])
   const [told, ...more] = await eventsOf(sent.body.id)
   expect([told?.type, told?.payload.reason, more]).toEqual(['transfer.failed', 'refunded', []])
   expect(told?.payload.refundedAt).toEqual(expect.any(String))
