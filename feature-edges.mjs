@@ -12,5 +12,5 @@ export const featureEdges = {
   vaults: ['plans'],
   registry: [],
   webhooks: ['plans'],
-  withdrawals: [],
+  withdrawals: ['chains', 'transfers', 'wallets'],
 }

@@ -124,4 +124,4 @@ export type {
   WebhookAttempt,
   WebhookChange,
 } from './webhook-endpoints.ts'
-export type { BankAccount, NewBankAccount } from './withdrawals.ts'
+export type { BankAccount, NewBankAccount, NewWithdrawal, Withdrawal } from './withdrawals.ts'

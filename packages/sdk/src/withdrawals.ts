@@ -8,10 +8,19 @@ export type NewBankAccount = Body<operations['withdrawals.bankAccounts.create']>
 /** Without its details: they are never answered. */
 export type BankAccount = Answer<operations['withdrawals.bankAccounts.get']>
 
-/** The operations on bank accounts that money is paid out to. */
+export type NewWithdrawal = Body<operations['withdrawals.create']>
+export type Withdrawal = Answer<operations['withdrawals.get']>
+
+/** Paying money out to a bank, and the bank accounts that it is paid out to. */
 export function withdrawalsOf(send: Send) {
   const at = (id: string, options?: CallOptions) => ({ ...options, params: { id } })
   return {
+    create: (body: NewWithdrawal, options?: CallOptions): Promise<Withdrawal> =>
+      call(send, 'POST', '/wallet-infra/withdraw', { ...options, body }),
+    list: (query?: PageQuery, options?: CallOptions): Listing<Withdrawal> =>
+      list(send, '/wallet-infra/withdrawals', { ...options, query }),
+    get: (id: string, options?: CallOptions): Promise<Withdrawal> =>
+      call(send, 'GET', '/wallet-infra/withdrawals/{id}', at(id, options)),
     bankAccounts: {
       create: (body: NewBankAccount, options?: CallOptions): Promise<BankAccount> =>
         call(send, 'POST', '/wallet-infra/bank-accounts', { ...options, body }),

@@ -4,7 +4,7 @@ import { transferRecurring } from './features/transfers/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
 import { screeningJobs, screeningRecurring, walletSweeps } from './features/wallets/index.ts'
 import { sweepEvents } from './features/webhooks/index.ts'
-import { sweepPayoutHints } from './features/withdrawals/index.ts'
+import { followWithdrawals, sweepPayoutHints } from './features/withdrawals/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
 import type { Job, Recurring } from './platform/job.ts'
 
@@ -31,6 +31,7 @@ export const recurring: readonly Recurring[] = [
   sweepVaultTokens,
   sweepEvents,
   sweepPayoutHints,
+  followWithdrawals,
   ...screeningRecurring,
   ...walletSweeps,
   ...transferRecurring,

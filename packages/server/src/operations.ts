@@ -14,7 +14,7 @@ import {
 } from './features/vaults/index.ts'
 import { depositOperations, walletOperations } from './features/wallets/index.ts'
 import { eventOperations, eventPayloads, listenOperations, webhookOperations } from './features/webhooks/index.ts'
-import { bankAccountOperations } from './features/withdrawals/index.ts'
+import { bankAccountOperations, withdrawalOperations } from './features/withdrawals/index.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
 
@@ -26,6 +26,7 @@ export const operations: readonly Operation[] = [
   ...depositOperations,
   ...transferOperations,
   ...bankAccountOperations,
+  ...withdrawalOperations,
   ...chainOperations,
   ...organisationOperations,
   ...accountOperations,

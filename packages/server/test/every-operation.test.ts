@@ -75,6 +75,7 @@ const asksAChain = [
   'wallets.master.sweep',
   'transfers.create',
   'transfers.quote',
+  'withdrawals.create',
 ]
 const isWithoutChain = (id: string, { status, text }: { readonly status: number; readonly text: string }): boolean =>
   asksAChain.includes(id) && status === 503 && /\/problems\/(chain-not-configured|partner-unavailable)/.test(text)

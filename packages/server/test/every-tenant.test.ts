@@ -44,6 +44,7 @@ async function makeLive({
   cad,
   swp,
   wtx,
+  wdr,
 }: Resources): Promise<void> {
   const { db } = world.database
   expect(await db.run(sql`update byo_wallets set environment = 'live' where id = ${byw}`)).toBe(1)
@@ -62,6 +63,7 @@ async function makeLive({
   expect(await db.run(sql`update child_addresses set environment = 'live' where id = ${cad}`)).toBe(1)
   expect(await db.run(sql`update sweeps set environment = 'live' where id = ${swp}`)).toBe(1)
   expect(await db.run(sql`update transfers set environment = 'live' where id = ${wtx}`)).toBe(1)
+  expect(await db.run(sql`update withdrawals set environment = 'live' where id = ${wdr}`)).toBe(1)
   const told = [byw, evt, wh, ...vaults].map((name) => `%${name}%`)
   expect(
     await db.run(sql`update events set environment = 'live' where id || payload::text like any(${told}::text[])`),
@@ -122,6 +124,8 @@ test.each([
   ['registry.snapshots.create', 'paymentLogId', 'plog'],
   ['transfers.create', 'fromWalletId', 'mwt'],
   ['transfers.quote', 'fromWalletId', 'mwt'],
+  ['withdrawals.create', 'fromWalletId', 'mwt'],
+  ['withdrawals.create', 'bankAccountId', 'bac'],
 ])('%s names nobody else’s %s: 422, as for one that never was', async (id, field, prefix) => {
   const operation = operationOf(id)
   for (const [key, resources] of strangersTo(operation)) {

@@ -32,8 +32,9 @@ export interface Resources {
   readonly wh: string
   readonly del: string
   readonly evt: string
-  /** A bank account. */
+  /** A bank account, and a withdrawal to it. */
   readonly bac: string
+  readonly wdr: string
   /** A transfer that was made where there was a chain. */
   readonly wtx: string
 }
@@ -82,7 +83,7 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     ...vaults,
     ...session,
     ...(await makeWebhook(world, key)),
-    bac: String((await world.call(key, 'POST', '/wallet-infra/bank-accounts', bankAccount)).body.id),
+    ...(await makeWithdrawal(world, owner, managed.mwt)),
   }
 }
 
@@ -108,6 +109,18 @@ async function makeTransfer({ database, server }: World, { id }: Org, walletId: 
     values (${transferId}, ${id}, 'test', ${walletId}, ${address}, ${address}, 'base', 'base-sepolia', 'base', 'base-sepolia', 'USDC', 'USDC', 6,
       1000000, 'direct', 'USDC stays USDC.', 'pending', now())`)
   return transferId
+}
+
+async function makeWithdrawal(world: World, owner: Org, walletId: string): Promise<Pick<Resources, 'bac' | 'wdr'>> {
+  const bac = String((await world.call(owner.testKey, 'POST', '/wallet-infra/bank-accounts', bankAccount)).body.id)
+  const wdr = newId('wdr', world.server.deps)
+  // Written as it stands, since a withdrawal begins with a look at the chain, which these worlds have none of.
+  await world.database.db.run(sql`
+    insert into withdrawals (id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount,
+      bank_account_id, currency, status, partner, partner_account_id, created_at)
+    values (${wdr}, ${owner.id}, 'test', ${walletId}, ${addressNumber(8)}, 'base', 'base-sepolia', 'USDC', 6, 60000000, ${bac}, 'GBP',
+      'pending_conversion', 'sandbox', 'sandbox_1', now())`)
+  return { bac, wdr }
 }
 
 /** Where nobody listens. */
@@ -200,6 +213,9 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'withdrawals.bankAccounts.list': () => ({}),
     'withdrawals.bankAccounts.get': () => ({ params: { id: ids.bac } }),
     'withdrawals.bankAccounts.delete': () => ({ params: { id: ids.bac } }),
+    'withdrawals.create': () => ({ body: withdrawalOf(ids) }),
+    'withdrawals.list': () => ({}),
+    'withdrawals.get': () => ({ params: { id: ids.wdr } }),
     'wallets.byo.transactions': () => ({ params: { id: ids.byw } }),
     'wallets.master.transactions': () => ({ params: { id: ids.mwt } }),
     'wallets.children.transactions': () => ({ params: { id: ids.mwt, cad: ids.cad } }),
@@ -314,6 +330,10 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
 function transferOf({ mwt }: Resources) {
   const toAddress = addressNumber(7)
   return { fromWalletId: mwt, fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '1', toAddress }
+}
+
+function withdrawalOf({ mwt, bac }: Resources) {
+  return { fromWalletId: mwt, token: 'USDC', chain: 'base', amount: '60', bankAccountId: bac, reference: 'Invoice 7' }
 }
 
 /** A snapshot of a route of its own for each number. */

@@ -1,3 +1,7 @@
 export { transferHandler } from './handler.ts'
 export { transferRecurring } from './jobs.ts'
-export { transferOperations } from './routes.ts'
+export { planTransfer, type TransferPlan } from './plan.ts'
+export { transferOperations, transferPlanErrors } from './routes.ts'
+export type { NewTransfer } from './schema.ts'
+export { findHashes, findTransfer, type TransferId } from './store.ts'
+export { prepareTransfer, storeTransfer } from './transfer.ts'

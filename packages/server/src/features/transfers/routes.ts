@@ -7,7 +7,8 @@ import { NewTransfer, Transfer, TransferListQuery, TransferParams, TransferQuote
 import { createTransfer, getTransfer, pageOfTransfers, quoteTransfer, transferState } from './transfer.ts'
 
 const { 'transfer-not-found': notFound, ...refusals } = fail.table
-const planErrors = {
+/** What planning a transfer may refuse; for whoever else plans one. */
+export const transferPlanErrors = {
   ...refusals,
   ...chainErrors,
   'chain-not-available': failChainName.table['chain-not-available'],
@@ -26,7 +27,7 @@ export const transferOperations: readonly Operation[] = [
     input: NewTransfer,
     output: Transfer,
     status: 201,
-    errors: { ...planErrors, ...policyErrors },
+    errors: { ...transferPlanErrors, ...policyErrors },
     // It waits for a chain, which no transaction waits for.
     idempotency: 'intent',
     resume: transferState,
@@ -39,7 +40,7 @@ export const transferOperations: readonly Operation[] = [
     summary: 'Say what a transfer would cost and how it would go; nothing moves.',
     input: NewTransfer,
     output: TransferQuote,
-    errors: planErrors,
+    errors: transferPlanErrors,
     // It asks a chain, which no transaction waits for; nothing is made, so nothing is tied to a key.
     idempotency: 'intent',
     run: (ctx, { body }) => quoteTransfer(ctx, body),

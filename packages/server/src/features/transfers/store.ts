@@ -94,14 +94,21 @@ export type NewTransferRow = Omit<
   | 'refundedAt'
 >
 
-export async function insertTransfer(tx: Tx, tenant: Tenant, row: NewTransferRow): Promise<void> {
+/** Whose a transfer is: a caller's own, or the part of a withdrawal that happens on chain, which the withdrawal tells of. */
+export type TransferPurpose = 'transfer' | 'withdrawal'
+
+export async function insertTransfer(
+  tx: Tx,
+  tenant: Tenant,
+  row: NewTransferRow & { readonly purpose: TransferPurpose },
+): Promise<void> {
   await tx.run(sql`
     insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
-      from_token, to_token, decimals, raw_amount, route, route_reason, status, created_at,
+      from_token, to_token, decimals, raw_amount, route, route_reason, status, purpose, created_at,
       partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min)
     values (${row.id}, ${tenant.organisationId}, ${tenant.environment}, ${row.walletId}, ${row.fromAddress}, ${row.toAddress}, ${row.fromChain},
       ${row.fromNetwork}, ${row.toChain}, ${row.toNetwork}, ${row.fromToken}, ${row.toToken}, ${row.decimals}, ${row.rawAmount.toString()},
-      ${row.route}, ${row.routeReason}, 'pending', ${row.createdAt}, ${row.partner}, ${row.partnerReference}, ${row.quoteExpiresAt},
+      ${row.route}, ${row.routeReason}, 'pending', ${row.purpose}, ${row.createdAt}, ${row.partner}, ${row.partnerReference}, ${row.quoteExpiresAt},
       ${row.toDecimals}, ${row.rawOut?.toString() ?? null}, ${row.rawOutMin?.toString() ?? null})`)
 }
 
@@ -149,6 +156,36 @@ export function findTransfer(db: Queryable, tenant: Tenant, transferId: Transfer
   )
 }
 
+/** The same, of the callers' own alone. */
+export function findOwnTransfer(
+  db: Queryable,
+  tenant: Tenant,
+  transferId: TransferId,
+): Promise<TransferRow | undefined> {
+  return db.maybeOne(
+    TransferRow,
+    sql`
+    select ${columns} from transfers
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${transferId} and purpose = 'transfer'`,
+  )
+}
+
+/** The hashes of those of these transfers that are signed. */
+export async function findHashes(
+  db: Queryable,
+  tenant: Tenant,
+  transferIds: readonly TransferId[],
+): Promise<ReadonlyMap<TransferId, string>> {
+  const rows = await db.many(
+    z.object({ id: id('wtx'), txHash: HexText }),
+    sql`
+    select id, tx_hash from transfers
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${transferIds}::text[])
+      and tx_hash is not null`,
+  )
+  return new Map(rows.map((row) => [row.id, row.txHash]))
+}
+
 /** Holds the row: what a block says and what a caller is told come one after the other. */
 export function lockTransfer(tx: Tx, transferId: TransferId): Promise<TransferRow> {
   return tx.one(TransferRow, sql`select ${columns} from transfers where id = ${transferId} for update`)
@@ -164,7 +201,7 @@ export function listTransfers(
     TransferRow,
     sql`
     select ${columns} from transfers
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and purpose = 'transfer'
       and (${page.walletId ?? null}::text is null or wallet_id = ${page.walletId ?? null})
       and (${page.after ?? null}::text is null or id < ${page.after ?? null})
     order by id desc limit ${page.limit + 1}`,
@@ -255,7 +292,8 @@ export async function listUnanswered(db: Queryable, before: Date): Promise<Trans
   const rows = await db.many(
     z.object({ id: id('wtx') }),
     sql`
-    select id from transfers where ended_at < ${before} and event_id is null and answered is null order by ended_at limit 100`,
+    select id from transfers where ended_at < ${before} and event_id is null and answered is null and purpose = 'transfer'
+    order by ended_at limit 100`,
   )
   return rows.map((row) => row.id)
 }

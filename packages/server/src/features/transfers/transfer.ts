@@ -14,6 +14,7 @@ import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
 import type { NewTransfer, Transfer, TransferListQuery, TransferQuote } from './schema.ts'
 import {
   assignStep,
+  findOwnTransfer,
   findTransfer,
   insertStep,
   insertTransfer,
@@ -23,6 +24,7 @@ import {
   type NewTransferRow,
   sumPromised,
   type TransferId,
+  type TransferPurpose,
   type TransferRow,
 } from './store.ts'
 
@@ -54,27 +56,47 @@ export async function quoteTransfer(ctx: Ctx, request: NewTransfer): Promise<Tra
  */
 export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Transfer> {
   const plan = await planTransfer(ctx, request)
-  for (const { sender } of plan.steps) await ctx.accountLanes.prepare(plan.network, sender)
-  const transferId = newId('wtx', ctx)
-  await underPolicy(ctx, async (tx) => {
-    await lockSource(tx, ctx.tenant, plan.source.id)
-    await refuseOvertaken(tx, plan)
-    await reservePolicy(ctx, tx, { ...outgoing(request, plan), subjectId: transferId })
-    await insertTransfer(tx, ctx.tenant, rowOf(ctx, transferId, request, plan))
-    for (const [position, { to, ...step }] of plan.steps.entries())
-      await insertStep(tx, { transferId, position, ...step, toAddress: to })
-    const [first] = plan.steps
-    if (first === undefined) throw new Error('a transfer without steps')
-    const { network } = plan
-    const transactionId = await ctx.accountLanes.plan(tx, first.sender, { ...first, network, purpose: transferPurpose })
-    await assignStep(tx, { transferId, position: 0 }, transactionId)
+  await prepareTransfer(ctx, plan)
+  const transferId = await underPolicy(ctx, async (tx) => {
+    const stored = await storeTransfer(ctx, tx, { request, plan, purpose: 'transfer' })
     const { fromToken, toAddress, amount } = request
-    const details = { from: plan.source.id, to: toAddress, network: network.name, token: fromToken, amount }
-    await ctx.audit(tx, { action: 'transfers.create', target: transferId, details })
-    await ctx.idempotency?.commit(tx, transferId)
-    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+    const details = { from: plan.source.id, to: toAddress, network: plan.network.name, token: fromToken, amount }
+    await ctx.audit(tx, { action: 'transfers.create', target: stored, details })
+    await ctx.idempotency?.commit(tx, stored)
+    return stored
   })
   return answer(ctx, transferId, ctx.transferWaitMs)
+}
+
+/** Before `storeTransfer`, and outside any transaction: asks the chain for the first nonces of accounts that never sent. */
+export async function prepareTransfer(ctx: Ctx, plan: TransferPlan): Promise<void> {
+  for (const { sender } of plan.steps) await ctx.accountLanes.prepare(plan.network, sender)
+}
+
+/**
+ * Stores a planned transfer, its steps and its first nonce in the caller's transaction; once that commits, the lanes carry it out.
+ * Throws `insufficient-balance` where another request has taken the money since it was planned. A withdrawal's is not counted against the
+ * spend policy: the withdrawal was.
+ */
+export async function storeTransfer(
+  ctx: Ctx,
+  tx: Tx,
+  { request, plan, purpose }: { request: NewTransfer; plan: TransferPlan; purpose: TransferPurpose },
+): Promise<TransferId> {
+  const transferId = newId('wtx', ctx)
+  await lockSource(tx, ctx.tenant, plan.source.id)
+  await refuseOvertaken(tx, plan)
+  if (purpose === 'transfer') await reservePolicy(ctx, tx, { ...outgoing(request, plan), subjectId: transferId })
+  await insertTransfer(tx, ctx.tenant, { ...rowOf(ctx, transferId, request, plan), purpose })
+  for (const [position, { to, ...step }] of plan.steps.entries())
+    await insertStep(tx, { transferId, position, ...step, toAddress: to })
+  const [first] = plan.steps
+  if (first === undefined) throw new Error('a transfer without steps')
+  const { network } = plan
+  const transactionId = await ctx.accountLanes.plan(tx, first.sender, { ...first, network, purpose: transferPurpose })
+  await assignStep(tx, { transferId, position: 0 }, transactionId)
+  tx.afterCommit(() => ctx.accountLanes.nudge(network))
+  return transferId
 }
 
 /** What the wallet's spend policy judges. */
@@ -164,7 +186,7 @@ function isOnItsWay({ route, leftAt }: TransferRow): boolean {
 }
 
 export async function getTransfer(ctx: Ctx, transferId: TransferId): Promise<Transfer> {
-  const row = await findTransfer(ctx.db, ctx.tenant, transferId)
+  const row = await findOwnTransfer(ctx.db, ctx.tenant, transferId)
   if (row === undefined) throw fail('transfer-not-found')
   return shown(row)
 }

@@ -1,3 +1,5 @@
 export { bankAccountOperations } from './bank-accounts/routes.ts'
 export { partnerPages } from './payout-hints/bridge-page.ts'
 export { sweepPayoutHints } from './payout-hints/jobs.ts'
+export { followWithdrawals } from './withdraw/jobs.ts'
+export { withdrawalOperations } from './withdraw/routes.ts'

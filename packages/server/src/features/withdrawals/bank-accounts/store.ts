@@ -80,3 +80,32 @@ export async function markDeleted(tx: Tx, tenant: Tenant, accountId: BankAccount
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${accountId} and deleted_at is null`)
   return deleted === 1
 }
+
+/** The account's id at a partner; undefined where the partner was never told of it. */
+export async function findPayoutAccount(
+  db: Queryable,
+  tenant: Tenant,
+  { bankAccountId, partner }: { readonly bankAccountId: BankAccountId; readonly partner: string },
+): Promise<string | undefined> {
+  const row = await db.maybeOne(
+    z.object({ accountId: z.string() }),
+    sql`
+    select p.account_id from payout_accounts p join bank_accounts b on b.id = p.bank_account_id
+    where b.organisation_id = ${tenant.organisationId} and b.environment = ${tenant.environment} and b.id = ${bankAccountId}
+      and b.deleted_at is null and p.partner = ${partner}`,
+  )
+  return row?.accountId
+}
+
+/** Remembers a bank account's id at a partner; the first one stays. The caller has read the account as its tenant's. */
+export async function insertPayoutAccount(
+  db: Queryable,
+  tenant: Tenant,
+  account: { readonly bankAccountId: BankAccountId; readonly partner: string; readonly accountId: string },
+): Promise<void> {
+  await db.run(sql`
+    insert into payout_accounts (bank_account_id, partner, account_id)
+    select id, ${account.partner}, ${account.accountId} from bank_accounts
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${account.bankAccountId}
+    on conflict do nothing`)
+}

@@ -1,0 +1,114 @@
+import { formatAmount, networkByName, sameAddress, tokenBySymbol } from '@purser/protocol'
+import { fail as failPartner } from '../../../partners/errors.ts'
+import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { Problem } from '../../../platform/errors.ts'
+import { type NewTransfer, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
+import { end } from './end.ts'
+import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
+
+/** How long a partner may leave a payout unanswered: as long as it knows the request by its name. */
+const agreeMsMax = 20 * 3_600_000
+
+/**
+ * Brings a withdrawal from its row to its transfer, from wherever a process before this one left it: the payout is agreed on and stored,
+ * and only then the tokens are promised to its address. Two at once agree on the same payout and store one transfer. Throws when
+ * partner or chain do not answer; it is then gone on with later.
+ */
+export async function begin(ctx: Ctx, row: WithdrawalRow): Promise<void> {
+  const partner = partnerOf(ctx, row)
+  const fault = row.payoutId === null ? await agree(ctx, partner, row) : await whyNotWanted(partner, row.payoutId)
+  if (fault !== undefined) return endUnsent(ctx, row, fault)
+  const agreed = await findWithdrawal(ctx.db, ctx.tenant, row.id)
+  if (agreed?.depositAddress) await sendDeposit(ctx, agreed, agreed.depositAddress)
+}
+
+/** The partner that the withdrawal was begun with. One that is configured no more is waited for: it may hold the tokens. */
+export function partnerOf(ctx: Ctx, { partner: name }: Pick<WithdrawalRow, 'partner'>): OffRamp {
+  const partner = ctx.offRamps[ctx.tenant.environment]
+  if (partner?.name !== name) throw failPartner('partner-unavailable')
+  return partner
+}
+
+interface Fault {
+  readonly reason: string
+  /** The partner's own code. */
+  readonly code?: string
+}
+
+async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fault | undefined> {
+  if (ctx.clock.now().getTime() - row.createdAt.getTime() > agreeMsMax) return { reason: 'partner-unavailable' }
+  const network = networkByName(row.network)
+  const token = network === undefined ? undefined : tokenBySymbol(network, row.token)
+  if (network === undefined || token === undefined) throw new Error('a withdrawal of a token that this build has not')
+  const agreed = await partner.createPayout({
+    key: row.id,
+    requestedAt: row.createdAt,
+    accountId: row.partnerAccountId,
+    currency: row.currency,
+    network: network.name,
+    token,
+    rawAmount: row.rawAmount,
+    fromAddress: row.fromAddress,
+    ...(row.reference === null ? {} : { reference: row.reference }),
+  })
+  if (!agreed.ok) return { reason: 'partner-refused', code: agreed.refusal.code }
+  const { payoutId, deposit, partnerState } = agreed.value
+  if (!isFit(agreed.value, row) || deposit === undefined) return { reason: 'partner-refused', code: partnerState }
+  await setPayout(ctx.db, ctx.tenant, row.id, { payoutId, depositAddress: deposit.address, partnerState })
+  return undefined
+}
+
+/** Whether it waits for exactly what is withdrawn, somewhere else than where that is. */
+function isFit({ awaitsDeposit, deposit }: Payout, { rawAmount, fromAddress }: WithdrawalRow): boolean {
+  return awaitsDeposit && deposit?.rawAmount === rawAmount && !sameAddress(deposit.address, fromAddress)
+}
+
+/** A payout that somebody left long ago may have lapsed: tokens that nobody waits for are not sent. */
+async function whyNotWanted(partner: OffRamp, payoutId: string): Promise<Fault | undefined> {
+  const payout = await partner.readPayout(payoutId)
+  return payout?.awaitsDeposit === true ? undefined : { reason: 'payout-lapsed' }
+}
+
+async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}`): Promise<void> {
+  try {
+    const request = transferOf(row, toAddress)
+    const plan = await planTransfer(ctx, request)
+    await prepareTransfer(ctx, plan)
+    await ctx.db.tx(async (tx) => {
+      const { transferId, status } = await lockWithdrawal(tx, ctx.tenant, row.id)
+      if (transferId !== null || status === 'failed') return
+      await setTransfer(tx, ctx.tenant, row.id, await storeTransfer(ctx, tx, { request, plan, purpose: 'withdrawal' }))
+    })
+  } catch (error) {
+    if (!(error instanceof Problem) || error.entry.status >= 500) throw error
+    await endUnsent(ctx, row, { reason: error.code })
+  }
+}
+
+/** The on-chain part of a withdrawal, as the transfers know it. */
+export function transferOf(
+  row: Pick<WithdrawalRow, 'walletId' | 'chain' | 'token' | 'rawAmount' | 'decimals'>,
+  toAddress: `0x${string}`,
+): NewTransfer {
+  const { walletId, chain, token, rawAmount, decimals } = row
+  const amount = formatAmount(rawAmount, decimals)
+  return {
+    fromWalletId: walletId,
+    fromChain: chain,
+    fromToken: token,
+    toAddress,
+    toChain: chain,
+    toToken: token,
+    amount,
+  }
+}
+
+/** Fails it unless its tokens were promised meanwhile: the money another of us promised is no lack of money. */
+async function endUnsent(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, { reason, code }: Fault): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
+    if (row.transferId === null) await end(ctx, tx, row, { reason, refund: 'none' })
+  })
+  ctx.log.info({ withdrawalId, reason, code }, 'a withdrawal failed before anything was signed')
+}

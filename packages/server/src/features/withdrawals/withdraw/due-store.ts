@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql } from '../../../platform/db/db.ts'
+import { id } from '../../../platform/ids.ts'
+import type { WithdrawalId } from './store.ts'
+
+const DueRow = z.object({ id: id('wdr'), organisationId: id('org'), environment: z.enum(['test', 'live']) })
+export type DueRow = z.output<typeof DueRow>
+
+/**
+ * Withdrawals that are due for a look, or that their partner has news of; put off until `until`, so that one that cannot be looked at
+ * does not keep the others waiting.
+ */
+export function takeDue(
+  db: Queryable,
+  { now, until, most }: { readonly now: Date; readonly until: Date; readonly most: number },
+): Promise<DueRow[]> {
+  return db.many(
+    DueRow,
+    sql`
+    update withdrawals set next_look_at = ${until} where id in (
+      select w.id from withdrawals w left join payout_hints h on h.partner = w.partner and h.payout_id = w.payout_id
+      where w.next_look_at <= ${now} or (h.payout_id is not null and w.next_look_at is not null)
+      order by w.next_look_at limit ${most} for update of w skip locked)
+    returning id, organisation_id, environment`,
+  )
+}
+
+export async function setNextLook(
+  db: Queryable,
+  tenant: Tenant,
+  withdrawalId: WithdrawalId,
+  nextLookAt: Date | null,
+): Promise<void> {
+  await db.run(sql`
+    update withdrawals set next_look_at = ${nextLookAt}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
+}
+
+/** Takes a hint away that was there before the payout was read; a newer one stays. */
+export async function deleteHint(
+  db: Queryable,
+  { partner, payoutId }: { readonly partner: string; readonly payoutId: string },
+  readAt: Date,
+): Promise<void> {
+  await db.run(sql`
+    delete from payout_hints where partner = ${partner} and payout_id = ${payoutId} and heard_at <= ${readAt}`)
+}

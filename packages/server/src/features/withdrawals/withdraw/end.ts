@@ -1,0 +1,31 @@
+import { formatAmount } from '@purser/protocol'
+import type { PayoutFailure } from '../../../partners/offramp/port.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { markCompleted, markFailed, type WithdrawalRow } from './store.ts'
+
+export interface Failure {
+  readonly reason: string
+  /** Null where the partner never had the tokens' fate in its hands. */
+  readonly refund: PayoutFailure['refund'] | null
+}
+
+/** Fails a withdrawal and tells it, once; the caller holds its row. One that failed before stays as it is. */
+export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund }: Failure): Promise<void> {
+  if (row.status === 'failed') return
+  const at = ctx.clock.now()
+  const payload = { withdrawalId: row.id, reason, failedAt: at.toISOString() }
+  const eventId = await ctx.publish(tx, 'withdrawal.failed', payload)
+  await markFailed(tx, ctx.tenant, row.id, { at, eventId, reason, refund })
+}
+
+/** Completes a withdrawal and tells it, once; the caller holds its row. */
+export async function complete(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
+  if (row.completedEventId !== null) return
+  const at = ctx.clock.now()
+  const { walletId, token, reference } = row
+  const amount = formatAmount(row.rawAmount, row.decimals)
+  const payload = { withdrawalId: row.id, walletId, amount, token, reference, completedAt: at.toISOString() }
+  const eventId = await ctx.publish(tx, 'withdrawal.completed', payload)
+  await markCompleted(tx, ctx.tenant, row.id, { at, eventId })
+}

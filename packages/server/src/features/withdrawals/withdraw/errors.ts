@@ -1,0 +1,31 @@
+import { defineErrors } from '../../../platform/errors.ts'
+
+export const fail = defineErrors({
+  'withdrawal-not-found': { status: 404, title: 'Withdrawal Not Found', detail: 'No such withdrawal.' },
+  'wallet-not-found': {
+    status: 422,
+    title: 'Wallet Not Found',
+    detail: 'No such managed wallet or child address.',
+  },
+  'bank-account-not-found': { status: 422, title: 'Bank Account Not Found', detail: 'No such bank account.' },
+  'bank-account-refused': {
+    status: 422,
+    title: 'Bank Account Refused',
+    detail: 'The partner does not pay to this bank account; reason is its code. Nothing was moved.',
+  },
+  'below-minimum': {
+    status: 422,
+    title: 'Below Minimum',
+    detail: 'Less than minimum cannot be withdrawn, in whole tokens.',
+  },
+  'token-not-supported': {
+    status: 422,
+    title: 'Token Not Supported',
+    detail: 'A token that the service does not know on that chain, or that is not worth a dollar.',
+  },
+  'withdrawal-refused': {
+    status: 422,
+    title: 'Withdrawal Refused',
+    detail: 'The withdrawal failed before anything was signed; reason says why. Nothing was moved.',
+  },
+})

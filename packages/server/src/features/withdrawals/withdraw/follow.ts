@@ -1,0 +1,63 @@
+import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
+import { progressOf } from '../../../partners/offramp/progress.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { findTransfer } from '../../transfers/index.ts'
+import { begin, partnerOf } from './begin.ts'
+import { deleteHint } from './due-store.ts'
+import { complete, end } from './end.ts'
+import {
+  findWithdrawal,
+  lockWithdrawal,
+  markConverted,
+  setPartnerWord,
+  type WithdrawalId,
+  type WithdrawalRow,
+} from './store.ts'
+
+/**
+ * Takes a withdrawal one step on, from its rows alone: to its transfer, then along with it, then along with the partner's word. Doing it
+ * twice, or from two processes, changes nothing more.
+ */
+export async function follow(ctx: Ctx, withdrawalId: WithdrawalId): Promise<void> {
+  const row = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
+  if (row === undefined || row.status === 'failed') return
+  if (row.transferId === null || row.payoutId === null) return begin(ctx, row)
+  const transfer = await findTransfer(ctx.db, ctx.tenant, row.transferId)
+  if (transfer?.status === 'failed') return endUndelivered(ctx, row, transfer.reason ?? 'reverted')
+  if (transfer?.status === 'confirmed') await followPayout(ctx, row, row.payoutId)
+}
+
+/** The tokens never reached the partner, which then owes nothing. After the partner's own word that it is done, that word stands. */
+function endUndelivered(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, reason: string): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
+    if (row.status !== 'completed') await end(ctx, tx, row, { reason, refund: null })
+  })
+}
+
+async function followPayout(ctx: Ctx, row: WithdrawalRow, payoutId: string): Promise<void> {
+  const partner: OffRamp = partnerOf(ctx, row)
+  const readAt = ctx.clock.now()
+  const payout = await partner.readPayout(payoutId)
+  const about = { partner: partner.name, withdrawalId: row.id }
+  if (payout === undefined)
+    ctx.log.warn(about, 'the partner does not know a payout that it agreed on; it is waited for')
+  else await heed(ctx, row.id, payout)
+  await deleteHint(ctx.db, { partner: partner.name, payoutId }, readAt)
+}
+
+/** Takes the partner's word into the row, in one transaction with the event that it is worth. */
+function heed(ctx: Ctx, withdrawalId: WithdrawalId, payout: Payout): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
+    const progress = progressOf(row.status, payout.state)
+    if (progress === 'stale') return
+    await setPartnerWord(tx, ctx.tenant, row.id, payout)
+    if (progress === 'same') return
+    if (payout.state === 'conversion_complete') await markConverted(tx, ctx.tenant, row.id)
+    if (payout.state === 'completed') await complete(ctx, tx, row)
+    if (payout.state !== 'failed') return
+    const reason = progress === 'returned' ? 'payout-returned' : 'payout-failed'
+    await end(ctx, tx, row, { reason, refund: payout.failure?.refund ?? 'expected' })
+  })
+}

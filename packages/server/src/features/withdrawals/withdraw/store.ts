@@ -1,0 +1,185 @@
+import { z } from 'zod'
+import type { Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { type EventId, type Id, id } from '../../../platform/ids.ts'
+import { ChainName } from '../../chains/index.ts'
+import type { TransferId } from '../../transfers/index.ts'
+import { Refund, WithdrawalStatus } from './schema.ts'
+
+const Raw = z.string().transform((text) => BigInt(text))
+const HexText = z.templateLiteral(['0x', z.string()])
+
+export type WithdrawalId = Id<'wdr'>
+
+export const WithdrawalRow = z.object({
+  id: id('wdr'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  walletId: z.union([id('mwt'), id('cad')]),
+  fromAddress: HexText,
+  chain: ChainName,
+  network: z.string(),
+  token: z.string(),
+  decimals: z.number(),
+  rawAmount: Raw,
+  bankAccountId: id('bac'),
+  currency: z.enum(['EUR', 'GBP', 'USD']),
+  reference: z.string().nullable(),
+  status: WithdrawalStatus,
+  reason: z.string().nullable(),
+  partner: z.string(),
+  partnerAccountId: z.string(),
+  payoutId: z.string().nullable(),
+  depositAddress: HexText.nullable(),
+  refund: Refund.nullable(),
+  feeAmount: z.string().nullable(),
+  exchangeRate: z.string().nullable(),
+  payoutAmount: z.string().nullable(),
+  transferId: id('wtx').nullable(),
+  completedEventId: id('evt').nullable(),
+  failedEventId: id('evt').nullable(),
+  createdAt: z.date(),
+  completedAt: z.date().nullable(),
+  failedAt: z.date().nullable(),
+})
+export type WithdrawalRow = z.output<typeof WithdrawalRow>
+
+const columns = sql`id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount, bank_account_id,
+  currency, reference, status, reason, partner, partner_account_id, payout_id, deposit_address, refund, fee_amount, exchange_rate,
+  payout_amount, transfer_id, completed_event_id, failed_event_id, created_at, completed_at, failed_at`
+
+export type NewWithdrawalRow = Pick<
+  WithdrawalRow,
+  | 'id'
+  | 'walletId'
+  | 'fromAddress'
+  | 'chain'
+  | 'network'
+  | 'token'
+  | 'decimals'
+  | 'rawAmount'
+  | 'bankAccountId'
+  | 'currency'
+  | 'reference'
+  | 'partner'
+  | 'partnerAccountId'
+  | 'createdAt'
+>
+
+/** `nextLookAt`: when somebody else goes on with it should the process that made it die. */
+export async function insertWithdrawal(tx: Tx, tenant: Tenant, row: NewWithdrawalRow, nextLookAt: Date): Promise<void> {
+  await tx.run(sql`
+    insert into withdrawals (id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount,
+      bank_account_id, currency, reference, status, partner, partner_account_id, created_at, next_look_at)
+    values (${row.id}, ${tenant.organisationId}, ${tenant.environment}, ${row.walletId}, ${row.fromAddress}, ${row.chain}, ${row.network},
+      ${row.token}, ${row.decimals}, ${row.rawAmount.toString()}, ${row.bankAccountId}, ${row.currency}, ${row.reference},
+      'pending_conversion', ${row.partner}, ${row.partnerAccountId}, ${row.createdAt}, ${nextLookAt})`)
+}
+
+export function findWithdrawal(
+  db: Queryable,
+  tenant: Tenant,
+  withdrawalId: WithdrawalId,
+): Promise<WithdrawalRow | undefined> {
+  return db.maybeOne(WithdrawalRow, oneOf(tenant, withdrawalId))
+}
+
+/** Holds the row: whoever sends its tokens, and whoever says how it stands, comes one after the other. */
+export function lockWithdrawal(tx: Tx, tenant: Tenant, withdrawalId: WithdrawalId): Promise<WithdrawalRow> {
+  return tx.one(WithdrawalRow, sql`${oneOf(tenant, withdrawalId)} for update`)
+}
+
+function oneOf(tenant: Tenant, withdrawalId: WithdrawalId): Sql {
+  return sql`select ${columns} from withdrawals
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`
+}
+
+/** Newest first, one more than the limit. */
+export function listWithdrawals(
+  db: Queryable,
+  tenant: Tenant,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<WithdrawalRow[]> {
+  return db.many(
+    WithdrawalRow,
+    sql`
+    select ${columns} from withdrawals
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+    order by id desc limit ${page.limit + 1}`,
+  )
+}
+
+/** Keeps the payout that was agreed on; the first one stays, whoever asked twice. */
+export async function setPayout(
+  db: Queryable,
+  tenant: Tenant,
+  withdrawalId: WithdrawalId,
+  agreed: { readonly payoutId: string; readonly depositAddress: string; readonly partnerState: string },
+): Promise<void> {
+  await db.run(sql`
+    update withdrawals set payout_id = ${agreed.payoutId}, deposit_address = ${agreed.depositAddress}, partner_state = ${agreed.partnerState}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId} and payout_id is null`)
+}
+
+/** Ties it to the transfer that carries its tokens. The caller holds the row and has seen that there is none. */
+export async function setTransfer(
+  tx: Tx,
+  tenant: Tenant,
+  withdrawalId: WithdrawalId,
+  transferId: TransferId,
+): Promise<void> {
+  await tx.run(sql`
+    update withdrawals set transfer_id = ${transferId}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId} and transfer_id is null`)
+}
+
+/** What the partner says of money and of its own state; what it leaves out stays as it was. */
+export async function setPartnerWord(
+  tx: Tx,
+  tenant: Tenant,
+  withdrawalId: WithdrawalId,
+  payout: Payout,
+): Promise<void> {
+  const { receipt, partnerState } = payout
+  await tx.run(sql`
+    update withdrawals set partner_state = ${partnerState}, fee_amount = coalesce(${receipt?.feeAmount ?? null}, fee_amount),
+      exchange_rate = coalesce(${receipt?.exchangeRate ?? null}, exchange_rate),
+      payout_amount = coalesce(${receipt?.finalAmount ?? null}, payout_amount)
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
+}
+
+export async function markConverted(tx: Tx, tenant: Tenant, withdrawalId: WithdrawalId): Promise<void> {
+  await tx.run(sql`
+    update withdrawals set status = 'conversion_complete'
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
+}
+
+export async function markCompleted(
+  tx: Tx,
+  tenant: Tenant,
+  withdrawalId: WithdrawalId,
+  end: { readonly at: Date; readonly eventId: EventId },
+): Promise<void> {
+  await tx.run(sql`
+    update withdrawals set status = 'completed', completed_at = ${end.at}, completed_event_id = ${end.eventId}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
+}
+
+export async function markFailed(
+  tx: Tx,
+  tenant: Tenant,
+  withdrawalId: WithdrawalId,
+  end: {
+    readonly at: Date
+    readonly eventId: EventId
+    readonly reason: string
+    readonly refund: PayoutFailure['refund'] | null
+  },
+): Promise<void> {
+  await tx.run(sql`
+    update withdrawals set status = 'failed', failed_at = ${end.at}, failed_event_id = ${end.eventId}, reason = ${end.reason},
+      refund = ${end.refund}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
+}
