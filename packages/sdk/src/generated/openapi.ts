@@ -677,6 +677,60 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/wallet-infra/withdraw": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Pay money of a managed wallet or child address out to a bank account.
+         * @description Answers as soon as the partner was asked; `withdrawal.completed` or `withdrawal.failed` tells the end. At least 50 dollars. Use an Idempotency-Key: a repeat then never pays twice.
+         */
+        readonly post: operations["withdrawals.create"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/withdrawals": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the withdrawals, newest first. */
+        readonly get: operations["withdrawals.list"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/withdrawals/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get a withdrawal. */
+        readonly get: operations["withdrawals.get"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/wallet-infra/chains": {
         readonly parameters: {
             readonly query?: never;
@@ -7776,6 +7830,379 @@ export interface operations {
                 };
             };
             /** @description `bank-account-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "withdrawals.create": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly fromWalletId: string;
+                    /** @enum {string} */
+                    readonly fromWalletType?: "master" | "child";
+                    /**
+                     * @description Decimal amount in whole tokens, 50 or more.
+                     * @example 125
+                     */
+                    readonly amount: string;
+                    readonly token: string;
+                    /** @enum {string} */
+                    readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                    /** @example bac_01h455vb4pex5vsknk084sn02q */
+                    readonly bankAccountId: string;
+                    /** @description What the receiver reads on the statement. */
+                    readonly reference?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 201: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wdr_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        /** @enum {string} */
+                        readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
+                        /** @description What carried the tokens to the partner; null until it is signed. */
+                        readonly txHash: string | null;
+                        readonly amount: string;
+                        readonly token: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @example bac_01h455vb4pex5vsknk084sn02q */
+                        readonly bankAccountId: string;
+                        /** @description What the bank account is paid in. */
+                        readonly currency: string;
+                        readonly reference: string | null;
+                        /** @description What the partner keeps, in whole tokens; null until it says so. */
+                        readonly feeAmount: string | null;
+                        readonly exchangeRate: string | null;
+                        /** @description What the bank is sent, in currency, by the partner’s word. */
+                        readonly payoutAmount: string | null;
+                        /** @description Bank days that this currency usually takes. */
+                        readonly estimatedDays: number;
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        /** @description Of a failed one, what becomes of tokens that the partner had. */
+                        readonly refund: ("none" | "expected" | "done" | "held") | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                        readonly failedAt: string | null;
+                    };
+                };
+            };
+            /** @description `malformed-json` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency-in-progress` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported-media-type` */
+            readonly 415: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `chain-not-available`, `bank-account-not-found`, `bank-account-refused`, `below-minimum`, `withdrawal-refused` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "withdrawals.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example wdr_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        /** @enum {string} */
+                        readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
+                        /** @description What carried the tokens to the partner; null until it is signed. */
+                        readonly txHash: string | null;
+                        readonly amount: string;
+                        readonly token: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @example bac_01h455vb4pex5vsknk084sn02q */
+                        readonly bankAccountId: string;
+                        /** @description What the bank account is paid in. */
+                        readonly currency: string;
+                        readonly reference: string | null;
+                        /** @description What the partner keeps, in whole tokens; null until it says so. */
+                        readonly feeAmount: string | null;
+                        readonly exchangeRate: string | null;
+                        /** @description What the bank is sent, in currency, by the partner’s word. */
+                        readonly payoutAmount: string | null;
+                        /** @description Bank days that this currency usually takes. */
+                        readonly estimatedDays: number;
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        /** @description Of a failed one, what becomes of tokens that the partner had. */
+                        readonly refund: ("none" | "expected" | "done" | "held") | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                        readonly failedAt: string | null;
+                    }[];
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation-error` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal-error` */
+            readonly 500: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "withdrawals.get": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wdr_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        /** @enum {string} */
+                        readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
+                        /** @description What carried the tokens to the partner; null until it is signed. */
+                        readonly txHash: string | null;
+                        readonly amount: string;
+                        readonly token: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @example bac_01h455vb4pex5vsknk084sn02q */
+                        readonly bankAccountId: string;
+                        /** @description What the bank account is paid in. */
+                        readonly currency: string;
+                        readonly reference: string | null;
+                        /** @description What the partner keeps, in whole tokens; null until it says so. */
+                        readonly feeAmount: string | null;
+                        readonly exchangeRate: string | null;
+                        /** @description What the bank is sent, in currency, by the partner’s word. */
+                        readonly payoutAmount: string | null;
+                        /** @description Bank days that this currency usually takes. */
+                        readonly estimatedDays: number;
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        /** @description Of a failed one, what becomes of tokens that the partner had. */
+                        readonly refund: ("none" | "expected" | "done" | "held") | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                        readonly failedAt: string | null;
+                    };
+                };
+            };
+            /** @description `unauthorized` */
+            readonly 401: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `withdrawal-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { instantOf } from '../../platform/clock.ts'
 import type { NewPayout, PayoutState } from './port.ts'
-import { progressOf } from './progress.ts'
 import { createSandboxOffRamp, sandboxMs } from './sandbox.ts'
 
 const startMs = Date.parse('2026-11-22T00:00:00Z')
@@ -86,16 +85,4 @@ test('asked for again, and by another process, it is the same payout at the same
 test('a payout that it never agreed on is not there', async () => {
   const { ramp } = aSandbox()
   for (const id of ['', 'sandbox_', 'sandbox_e30', 'transfer_123']) expect(await ramp.readPayout(id)).toBeUndefined()
-})
-
-const states: readonly PayoutState[] = ['pending_conversion', 'conversion_complete', 'completed', 'failed']
-
-test('a payout only goes on, and fails for good; what arrived may still come back', () => {
-  const table = states.map((known) => states.map((seen) => progressOf(known, seen)))
-  expect(table).toEqual([
-    ['same', 'forward', 'forward', 'forward'],
-    ['stale', 'same', 'forward', 'forward'],
-    ['stale', 'stale', 'same', 'returned'],
-    ['stale', 'stale', 'stale', 'same'],
-  ])
 })

@@ -1,10 +1,10 @@
 import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
-import { progressOf } from '../../../partners/offramp/progress.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { findTransfer } from '../../transfers/index.ts'
 import { begin, partnerOf } from './begin.ts'
 import { deleteHint } from './due-store.ts'
 import { complete, end } from './end.ts'
+import { progressOf } from './progress.ts'
 import {
   findWithdrawal,
   lockWithdrawal,

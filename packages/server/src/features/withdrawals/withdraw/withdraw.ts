@@ -14,6 +14,7 @@ import { isCurrency } from '../bank-accounts/details.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
 import { begin } from './begin.ts'
+import { setNextLook } from './due-store.ts'
 import { fail } from './errors.ts'
 import type { NewWithdrawal, Withdrawal } from './schema.ts'
 import {
@@ -29,6 +30,7 @@ import {
 const minimum = 50n
 /** Longer than the request that makes a withdrawal goes on with it by itself. */
 const aloneMs = 60_000
+const soonMs = 1_000
 
 /** Bank days that a payout in the currency usually takes: Faster Payments and SEPA arrive within one, ACH within three. */
 const usualDays = { GBP: 1, EUR: 1, USD: 3 } as const
@@ -59,6 +61,7 @@ export function withdrawalState(ctx: Ctx, withdrawalId: string): Promise<Withdra
 async function goOn(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal> {
   try {
     await begin(ctx, await requireWithdrawal(ctx, withdrawalId))
+    await setNextLook(ctx.db, ctx.tenant, withdrawalId, instantOf(ctx.clock.now().getTime() + soonMs))
   } catch (error) {
     if (!(error instanceof Problem)) throw error
     ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not be begun; it will be tried again')

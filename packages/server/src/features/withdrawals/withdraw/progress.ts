@@ -1,4 +1,4 @@
-import type { PayoutState } from './port.ts'
+import type { PayoutState } from '../../../partners/offramp/port.ts'
 
 const order: Readonly<Record<PayoutState, number>> = {
   pending_conversion: 0,
