@@ -181,6 +181,23 @@ test.each([
   expect((await world.call(stage.key, 'GET', list)).list).toEqual([])
 })
 
+test('a spend policy names the bank accounts, caps what goes to them, and forgets what was refused', async () => {
+  const stage = await aStage()
+  const policy = {
+    operations: { withdraw: { recipients: [stage.bankAccountId] } },
+    tokens: { USDC: { perDay: '100' } },
+  }
+  const put = await world.call(stage.key, 'PUT', `/wallet-infra/master-wallets/${stage.walletId}/policy`, policy)
+  expect(put.status).toBe(200)
+  const other = await world.call(stage.key, 'POST', '/wallet-infra/bank-accounts', gbp)
+  const elsewhere = await withdraw(stage, { bankAccountId: other.body.id })
+  expect([elsewhere.status, codeOf(elsewhere)]).toEqual([403, 'policy-denied'])
+  expect(codeOf(await withdraw(stage, { amount: '60.04' })), 'refused by the partner').toBe('withdrawal-refused')
+  expect((await withdraw(stage, { amount: '50' })).status).toBe(201)
+  const tooMuch = await withdraw(stage, { amount: '50.000001' })
+  expect([tooMuch.status, tooMuch.body.rule]).toEqual([403, 'perDay'])
+})
+
 test('one unit too little is told, fifty dollars to the unit are enough', async () => {
   const short = await withdraw(await aStage(49_999_999n), { amount: '50' })
   expect([short.status, codeOf(short)]).toEqual([422, 'insufficient-balance'])

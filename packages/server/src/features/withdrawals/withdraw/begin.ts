@@ -108,7 +108,7 @@ export function transferOf(
 async function endUnsent(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, { reason, code }: Fault): Promise<void> {
   await ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
-    if (row.transferId === null) await end(ctx, tx, row, { reason, refund: 'none' })
+    if (row.transferId === null) await end(ctx, tx, row, { reason, refund: 'none', isUnspent: true })
   })
   ctx.log.info({ withdrawalId, reason, code }, 'a withdrawal failed before anything was signed')
 }

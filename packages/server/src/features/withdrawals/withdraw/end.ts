@@ -2,20 +2,24 @@ import { formatAmount } from '@purser/protocol'
 import type { PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import { releasePolicy } from '../../wallets/index.ts'
 import { markCompleted, markFailed, type WithdrawalRow } from './store.ts'
 
 export interface Failure {
   readonly reason: string
   /** Null where the partner never had the tokens' fate in its hands. */
   readonly refund: PayoutFailure['refund'] | null
+  /** Whether the tokens never left, so that the spend policy counts them no more. What a partner had stays counted. */
+  readonly isUnspent?: true
 }
 
 /** Fails a withdrawal and tells it, once; the caller holds its row. One that failed before stays as it is. */
-export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund }: Failure): Promise<void> {
+export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund, isUnspent }: Failure): Promise<void> {
   if (row.status === 'failed') return
   const at = ctx.clock.now()
   const payload = { withdrawalId: row.id, reason, failedAt: at.toISOString() }
   const eventId = await ctx.publish(tx, 'withdrawal.failed', payload)
+  if (isUnspent) await releasePolicy(tx, ctx.tenant, row.id, at)
   await markFailed(tx, ctx.tenant, row.id, { at, eventId, reason, refund })
 }
 

@@ -31,7 +31,8 @@ export async function follow(ctx: Ctx, withdrawalId: WithdrawalId): Promise<void
 function endUndelivered(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, reason: string): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
-    if (row.status !== 'completed') await end(ctx, tx, row, { reason, refund: null })
+    const unspent = reason === 'not-received' ? {} : { isUnspent: true as const }
+    if (row.status !== 'completed') await end(ctx, tx, row, { reason, refund: null, ...unspent })
   })
 }
 

@@ -2,6 +2,7 @@ import { partnerErrors } from '../../../partners/errors.ts'
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
 import { transferPlanErrors } from '../../transfers/index.ts'
+import { policyErrors } from '../../wallets/index.ts'
 import { fail } from './errors.ts'
 import { NewWithdrawal, Withdrawal, WithdrawalParams } from './schema.ts'
 import { createWithdrawal, getWithdrawal, pageOfWithdrawals, withdrawalState } from './withdraw.ts'
@@ -21,7 +22,7 @@ export const withdrawalOperations: readonly Operation[] = [
     input: NewWithdrawal,
     output: Withdrawal,
     status: 201,
-    errors: { ...transferPlanErrors, ...refusals, ...partnerErrors },
+    errors: { ...transferPlanErrors, ...policyErrors, ...refusals, ...partnerErrors },
     // It waits for a partner and a chain, which no transaction waits for.
     idempotency: 'intent',
     resume: withdrawalState,

@@ -4,12 +4,12 @@ import { fail as failPartner } from '../../../partners/errors.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { failPlatform, Problem } from '../../../platform/errors.ts'
-import { id, newId } from '../../../platform/ids.ts'
+import { id, type MasterWalletId, newId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { networkFor } from '../../chains/index.ts'
 import { findHashes, planTransfer } from '../../transfers/index.ts'
-import { findSource } from '../../wallets/index.ts'
+import { findSource, reservePolicy, underPolicy } from '../../wallets/index.ts'
 import { isCurrency } from '../bank-accounts/details.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
@@ -41,8 +41,11 @@ const usualDays = { GBP: 1, EUR: 1, USD: 3 } as const
  * signed is refused; a partner or chain that does not answer now is asked again later.
  */
 export async function createWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Withdrawal> {
-  const row = await weigh(ctx, request)
-  await ctx.db.tx(async (tx) => {
+  const { row, masterWalletId } = await weigh(ctx, request)
+  await underPolicy(ctx, async (tx) => {
+    const { token: symbol, rawAmount, decimals, bankAccountId: recipient } = row
+    const movement = { masterWalletId, operation: 'withdraw', token: symbol, rawAmount, decimals, recipient } as const
+    await reservePolicy(ctx, tx, { ...movement, subjectId: row.id })
     const nextLookAt = instantOf(row.createdAt.getTime() + aloneMs)
     await insertWithdrawal(tx, ctx.tenant, row, nextLookAt)
     const { walletId, bankAccountId, network, token } = row
@@ -76,8 +79,14 @@ async function answer(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal>
   return shownOne(ctx, row)
 }
 
+interface Weighed {
+  readonly row: NewWithdrawalRow
+  /** Whose spend policy judges it. */
+  readonly masterWalletId: MasterWalletId
+}
+
 /** Refuses what cannot be paid out, before anything is stored and before the partner is asked for a payout. */
-async function weigh(ctx: Ctx, request: NewWithdrawal): Promise<NewWithdrawalRow> {
+async function weigh(ctx: Ctx, request: NewWithdrawal): Promise<Weighed> {
   const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
   if (source === undefined) throw fail('wallet-not-found')
   const account = await findBankAccount(ctx.db, ctx.tenant, request.bankAccountId)
@@ -100,7 +109,7 @@ async function weigh(ctx: Ctx, request: NewWithdrawal): Promise<NewWithdrawalRow
   const known = await payoutAccountOf(ctx, partner, account)
   if (!known.ok && known.code === undefined) throw fail('bank-account-not-found')
   if (!known.ok) throw fail('bank-account-refused', { reason: known.code })
-  return {
+  const row: NewWithdrawalRow = {
     id: newId('wdr', ctx),
     walletId: source.id,
     fromAddress: source.address,
@@ -116,6 +125,7 @@ async function weigh(ctx: Ctx, request: NewWithdrawal): Promise<NewWithdrawalRow
     partnerAccountId: known.accountId,
     createdAt: ctx.clock.now(),
   }
+  return { row, masterWalletId: source.masterWalletId }
 }
 
 function tokenOf(network: Network, symbol: string): TokenInfo {
