@@ -8007,7 +8007,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `chain-not-available`, `bank-account-not-found`, `bank-account-refused`, `below-minimum`, `withdrawal-refused` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `chain-not-available`, `bank-account-not-found`, `bank-account-refused`, `below-minimum`, `withdrawal-refused` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
