@@ -49,7 +49,8 @@ async function look(ctx: Work, transfer: TransferRow): Promise<void> {
   const next = steps.find(({ transactionId }) => transactionId === null)
   if (next !== undefined) return tryStep(ctx, transfer, next)
   const isGone = steps.some(({ kind, doneAt }) => kind === 'partner' && doneAt !== null)
-  if (!isGone) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, null))
+  // Its last block may come at this moment, and with it the instant to look again: it is put off, never taken away.
+  if (!isGone) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, transfer)))
   const status = await askStatus(ctx, transfer)
   if (status.state === 'claimable') return claim(ctx, transfer, status)
   await ctx.db.tx(async (tx) => {
