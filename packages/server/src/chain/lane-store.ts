@@ -113,13 +113,19 @@ export async function countUnmined(db: Queryable, lane: LaneKey): Promise<number
   return Number(row.count)
 }
 
-const DataRow = z.object({ data: Bytes })
+const DataRow = z.object({ id: id('ctx'), data: Bytes })
 const RawRow = z.object({ transactionId: id('ctx'), raw: Bytes })
 
-/** What a transaction calls, for signing it. */
-export async function getCallData(db: Queryable, transactionId: ChainTransactionId): Promise<Hex> {
-  const row = await db.one(DataRow, sql`select data from chain_transactions where id = ${transactionId}`)
-  return row.data
+/** What transactions call, for signing them. */
+export async function listCallData(
+  db: Queryable,
+  transactionIds: readonly ChainTransactionId[],
+): Promise<ReadonlyMap<string, Hex>> {
+  const rows = await db.many(
+    DataRow,
+    sql`select id, data from chain_transactions where id = any(${transactionIds}::text[])`,
+  )
+  return new Map(rows.map(({ id, data }) => [id, data]))
 }
 
 /** The newest signed bytes of each of these transactions. */
@@ -145,15 +151,22 @@ export function listAttempts(db: Queryable, transactionIds: readonly ChainTransa
   )
 }
 
-/** Stores signed bytes before anybody sends them; from here on the transaction may be anywhere. */
-export async function insertAttempt(tx: Tx, lane: LaneKey, attempt: AttemptRow & { readonly raw: Hex }): Promise<void> {
+/** Stores signed bytes before anybody sends them; from here on the transactions may be anywhere. */
+export async function insertAttempts(
+  tx: Tx,
+  lane: LaneKey,
+  attempts: readonly (AttemptRow & { readonly raw: Hex })[],
+): Promise<void> {
+  const ids = attempts.map(({ transactionId }) => transactionId)
   await tx.run(sql`
     insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
-    values (${attempt.transactionId}, ${attempt.sequence}, ${lane.network}, ${attempt.hash}, ${hexToBytes(attempt.raw)},
-      ${attempt.maxFee.toString()}, ${attempt.priorityFee.toString()}, ${attempt.createdAt})`)
-  await tx.run(
-    sql`update chain_transactions set status = 'sent' where id = ${attempt.transactionId} and status = 'planned'`,
-  )
+    select id, sequence, ${lane.network}, hash, decode(raw, 'hex'), max_fee, priority_fee, created_at from unnest(
+      ${ids}::text[], ${attempts.map(({ sequence }) => sequence)}::integer[], ${attempts.map(({ hash }) => hash)}::text[],
+      ${attempts.map(({ raw }) => raw.slice(2))}::text[], ${attempts.map(({ maxFee }) => maxFee.toString())}::numeric[],
+      ${attempts.map(({ priorityFee }) => priorityFee.toString())}::numeric[],
+      ${attempts.map(({ createdAt }) => createdAt.toISOString())}::timestamptz[]
+    ) as made (id, sequence, hash, raw, max_fee, priority_fee, created_at)`)
+  await tx.run(sql`update chain_transactions set status = 'sent' where id = any(${ids}::text[]) and status = 'planned'`)
 }
 
 export async function markBroadcast(

@@ -5,10 +5,10 @@ import { type Fees, feeLimits, replacementFees } from './fees.ts'
 import {
   type AttemptRow,
   findNextNonce,
-  getCallData,
-  insertAttempt,
+  insertAttempts,
   type LaneKey,
   listAttempts,
+  listCallData,
   listFinalRaw,
   listLatestRaw,
   listOpen,
@@ -35,6 +35,10 @@ export interface LaneParts {
 const stuckBlocks = 5
 const rebroadcastMs = 3_000
 const displacedMsMin = 120_000
+/** Signed bytes that one database transaction stores. */
+const signedAtOnce = 50
+/** Transactions whose receipts are written down at the same time. */
+const closedAtOnce = 4
 
 /**
  * One pass over a lane: signs what is planned, sends what is signed, looks for what is mined, and closes what is final.
@@ -77,35 +81,54 @@ export async function resumeLane(parts: LaneParts, lane: LaneKey): Promise<void>
 async function signPlanned(parts: LaneParts, lane: LaneKey, planned: readonly TransactionRow[]): Promise<void> {
   if (planned.length === 0) return
   const fees = await parts.chain.offeredFees()
-  for (const transaction of planned) await signAttempt(parts, lane, transaction, { sequence: 0, fees })
+  for (let from = 0; from < planned.length; from += signedAtOnce) {
+    const some = planned.slice(from, from + signedAtOnce)
+    await signAttempts(
+      parts,
+      lane,
+      some.map((transaction) => ({ transaction, sequence: 0, fees })),
+    )
+  }
 }
 
 function told(lane: LaneKey, transaction: TransactionRow) {
   return { id: transaction.id, network: lane.network, purpose: transaction.purpose, nonce: transaction.nonce }
 }
 
-async function signAttempt(
-  parts: LaneParts,
-  lane: LaneKey,
-  transaction: TransactionRow,
-  form: { readonly sequence: number; readonly fees: Fees },
-): Promise<AttemptRow & { readonly raw: Hex }> {
-  const data = await getCallData(parts.deps.db, transaction.id)
-  const { raw, hash } = await signForm(parts, transaction, { data, fees: form.fees })
-  const attempt = {
-    transactionId: transaction.id,
-    sequence: form.sequence,
-    hash,
-    raw,
-    ...form.fees,
-    createdAt: parts.deps.clock.now(),
-  }
-  await parts.deps.db.tx(async (tx) => {
-    await insertAttempt(tx, lane, attempt)
-    await parts.handlers.get(transaction.purpose)?.onSent?.(tx, { ...told(lane, transaction), hash })
-  })
-  return attempt
+interface Wanted {
+  readonly transaction: TransactionRow
+  readonly sequence: number
+  readonly fees: Fees
 }
+
+/** Signs, and stores what it signed before anybody can send it; all of them are stored or none. */
+async function signAttempts(parts: LaneParts, lane: LaneKey, wanted: readonly Wanted[]): Promise<readonly Signed[]> {
+  const { deps, handlers } = parts
+  const calls = await listCallData(
+    deps.db,
+    wanted.map(({ transaction }) => transaction.id),
+  )
+  const createdAt = deps.clock.now()
+  const attempts = await Promise.all(
+    wanted.map(async ({ transaction, sequence, fees }) => {
+      const data = calls.get(transaction.id)
+      if (data === undefined) throw new Error('a transaction without call data')
+      const signed = await signForm(parts, transaction, { data, fees })
+      return { transactionId: transaction.id, sequence, hash: signed.hash, raw: signed.raw, ...fees, createdAt }
+    }),
+  )
+  await deps.db.tx(async (tx) => {
+    await insertAttempts(tx, lane, attempts)
+    for (const [index, { hash }] of attempts.entries()) {
+      const transaction = wanted[index]?.transaction
+      if (transaction === undefined) throw new Error('bytes of no transaction')
+      await handlers.get(transaction.purpose)?.onSent?.(tx, { ...told(lane, transaction), hash })
+    }
+  })
+  return attempts
+}
+
+type Signed = AttemptRow & { readonly raw: Hex }
 
 interface Form {
   readonly data: Hex
@@ -193,8 +216,8 @@ async function replace(parts: LaneParts, lane: LaneKey, transaction: Transaction
     )
     return
   }
-  const attempt = await signAttempt(parts, lane, transaction, { sequence: last.sequence + 1, fees })
-  await parts.chain.send([attempt.raw])
+  const signed = await signAttempts(parts, lane, [{ transaction, sequence: last.sequence + 1, fees }])
+  await parts.chain.send(signed.map(({ raw }) => raw))
 }
 
 /** Looks for the receipt of every hash ever signed at the open nonces, and moves each transaction as far as the chain says. */
@@ -220,7 +243,7 @@ async function followReceipts(
     if (receipt !== undefined) found.set(transaction.id, receipt)
   })
   let left = open.length
-  for (const transaction of sent) {
+  const follow = async (transaction: TransactionRow): Promise<void> => {
     const receipt = found.get(transaction.id)
     try {
       if (receipt === undefined) await missing(parts, lane, transaction, { attempts, transactionCount })
@@ -233,6 +256,11 @@ async function followReceipts(
       )
     }
   }
+  const waiting = [...sent].reverse()
+  const workers = Array.from({ length: Math.min(closedAtOnce, sent.length) }, async () => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) await follow(next)
+  })
+  await Promise.all(workers)
   const lowest = open[0]?.nonce
   if (lowest !== undefined && transactionCount < lowest) await fillGap(parts, lane, transactionCount, lowest)
   return left

@@ -52,7 +52,7 @@ export interface WalletKey {
   readonly address: Address
 }
 
-/** The keys of organisations' wallets: one seed per tenant, opened for as long as one derivation or signature takes. */
+/** The keys of organisations' wallets: one seed per tenant, opened for a derivation or for the signatures asked for at once. */
 export interface WalletKeys {
   /**
    * Makes the tenant's seed when there is none (256 bits, exactly one, however many processes ask at once). Store what it answers:
@@ -97,6 +97,7 @@ export const wrappedSeeds: WrappedTable = {
 /** The real body: seeds sealed in the database, under the deployment's key-encryption key. */
 export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
   const { signatures } = options
+  const withKey = createOpenKeys(options)
   return {
     async accountNode(tenant, account) {
       const row = (await findSeed(options.db, tenant)) ?? (await makeSeed(options, tenant))
@@ -111,8 +112,7 @@ export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
       createAccountSigner(
         {
           address: key.address,
-          signDigest: (digest) =>
-            withWalletKey(options, tenant, key, (privateKey) => signatures.sign(digest, privateKey)),
+          signDigest: (digest) => withKey(tenant, key, (privateKey) => signatures.sign(digest, privateKey)),
         },
         signatures,
       ),
@@ -163,13 +163,37 @@ async function openNode(
   }
 }
 
+interface OpenKey {
+  readonly node: Promise<HdPrivateNode>
+  uses: number
+}
+
+/** Signatures that one key is asked for at once share one opening of its seed; with the last of them the key is wiped. */
+function createOpenKeys(options: WalletKeysOptions) {
+  const open = new Map<string, OpenKey>()
+  return async <T>(tenant: Tenant, key: WalletKey, use: (privateKey: Uint8Array) => T): Promise<T> => {
+    const name = [tenant.organisationId, tenant.environment, key.account, key.index, key.address].join(' ')
+    const held = open.get(name) ?? { node: openWalletKey(options, tenant, key), uses: 0 }
+    open.set(name, held)
+    held.uses += 1
+    try {
+      return use((await held.node).privateKey)
+    } finally {
+      held.uses -= 1
+      if (held.uses === 0) {
+        open.delete(name)
+        await held.node.then(wipeHdNode, () => undefined)
+      }
+    }
+  }
+}
+
 /** Signing for another account than was meant would move somebody else's money, so the key must be the address that was named. */
-async function withWalletKey<T>(
+async function openWalletKey(
   options: WalletKeysOptions,
   tenant: Tenant,
   { account, index, address }: WalletKey,
-  use: (privateKey: Uint8Array) => T,
-): Promise<T> {
+): Promise<HdPrivateNode> {
   const row = await findSeed(options.db, tenant)
   if (row === undefined) throw new Error('the tenant has no seed')
   const node = await openNode(options, tenant, row, [...evmAccountPath(account), index])
@@ -178,9 +202,10 @@ async function withWalletKey<T>(
     const derived = addressOfPublicKey(publicKeyOf(node.privateKey), keccak)
     if (derived === undefined || !sameAddress(derived, address))
       throw new Error(`the key at account ${account}, index ${index} is not that of ${address}`)
-    return use(node.privateKey)
-  } finally {
+    return node
+  } catch (error) {
     wipeHdNode(node)
+    throw error
   }
 }
 
