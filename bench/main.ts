@@ -3,6 +3,7 @@ import { benchChallenge, fullChallenge, quickChallenge } from './challenge.ts'
 import { createClosing } from './closing.ts'
 import { benchMpp, fullMpp, quickMpp } from './mpp.ts'
 import { benchSettle, fullSettle, quickSettle } from './settle.ts'
+import { benchTransfers, fullTransfers, quickTransfers } from './transfers.ts'
 import { benchVaults, fullVaults, largeVaults, quickVaults, vaultParts } from './vaults.ts'
 import { benchVerify, fullVerify, quickVerify } from './verify.ts'
 import { benchWallets, fullWallets, quickWallets, walletParts } from './wallets.ts'
@@ -24,6 +25,7 @@ const benches = {
   settle: () =>
     benchSettle(quick ? quickSettle : fullSettle, closing, blockGas === undefined ? undefined : Number(blockGas)),
   webhooks: () => benchWebhooks(quick ? quickWebhooks : fullWebhooks, closing),
+  transfers: () => benchTransfers(quick ? quickTransfers : fullTransfers, closing),
   wallets: () => benchWallets(quick ? quickWallets : fullWallets, closing, askedOf(walletParts)),
   vaults: () => benchVaults(quick ? quickVaults : vaultsPlan, closing, askedOf(vaultParts)),
 }

@@ -1,0 +1,142 @@
+import { type DevChain, tokenBalance } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
+import { createPublicClient, http } from 'viem'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { type Db, sql } from '../../src/platform/db/db.ts'
+import { rawOf, type Wallet, type Wish } from './transfer-load.ts'
+
+const Raw = z.string().transform((text) => BigInt(text))
+const TransferRow = z.object({
+  id: z.string(),
+  toAddress: z.string(),
+  status: z.string(),
+  answered: z.string().nullable(),
+  events: z.bigint(),
+})
+const SentRow = z.object({
+  sender: z.string(),
+  nonce: z.bigint(),
+  status: z.string(),
+  minedHash: z.string().nullable(),
+})
+
+export interface Holdings {
+  readonly token: bigint
+  readonly native: bigint
+}
+
+/** What all these wallets hold together. */
+export async function holdingsOf(chain: DevChain, wallets: readonly Wallet[]): Promise<Holdings> {
+  const client = createPublicClient({ transport: http(chain.rpcUrl) })
+  const held = await Promise.all(
+    wallets.map(async ({ address }) => ({
+      token: await tokenBalance(chain, 'USDC', address),
+      native: await client.getBalance({ address }),
+    })),
+  )
+  return {
+    token: held.reduce((sum, { token }) => sum + token, 0n),
+    native: held.reduce((sum, { native }) => sum + native, 0n),
+  }
+}
+
+/** How many transfers have no end, and transactions no final block. */
+export async function countOpen(db: Db): Promise<number> {
+  const row = await db.one(
+    z.object({ open: z.bigint() }),
+    sql`
+    select (select count(*) from transfers where ended_at is null) + (select count(*) from chain_transactions where status <> 'final') as open`,
+  )
+  return Number(row.open)
+}
+
+export interface TransferBooks {
+  readonly db: Db
+  readonly chain: DevChain
+  readonly wallets: readonly Wallet[]
+  /** Before the first transfer. */
+  readonly before: Holdings
+}
+
+/** Compares what callers were told, what the rows say and what the chain shows. Answers the totals, for people. */
+export async function expectTransfersToAgree(books: TransferBooks, wishes: readonly Wish[]) {
+  const rows = await books.db.many(
+    TransferRow,
+    sql`
+    select id, to_address, status, answered, (select count(*) from events e where e.payload ->> 'transactionId' = t.id) as events from transfers t`,
+  )
+  const rowsByRecipient = Map.groupBy(rows, ({ toAddress }) => toAddress)
+  expect(
+    [...rowsByRecipient.values()].filter((same) => same.length > 1),
+    'made twice',
+  ).toEqual([])
+  expect(rows.filter(({ status }) => status !== 'confirmed')).toEqual([])
+  const acknowledged = wishes.filter(({ answer }) => answer !== undefined)
+  for (const { to, answer } of acknowledged)
+    expect([answer, rowsByRecipient.get(to)?.[0]?.id], 'acknowledged and lost').toEqual([
+      expect.objectContaining({ status: 201 }),
+      answer?.id,
+    ])
+  for (const { events, answered } of rows) expect(events).toBe(answered === 'pending' ? 1n : 0n)
+  const moved = await expectOnChain(books, wishes, new Set(rowsByRecipient.keys()))
+  const transactions = await expectNonces(books)
+  return {
+    asked: wishes.length,
+    acknowledged: acknowledged.length,
+    made: rows.length,
+    madeUnacknowledged: rows.length - acknowledged.length,
+    answeredPending: rows.filter(({ answered }) => answered === 'pending').length,
+    transactions,
+    ...moved,
+  }
+}
+
+/** Each recipient holds its amount once, or nothing where there is no transfer; and what left the wallets is that and the gas. */
+async function expectOnChain(
+  { db, chain, wallets, before }: TransferBooks,
+  wishes: readonly Wish[],
+  made: ReadonlySet<string>,
+) {
+  const client = createPublicClient({ transport: http(chain.rpcUrl) })
+  const holds = (token: Wish['token'], address: Address) =>
+    token === 'USDC' ? tokenBalance(chain, 'USDC', address) : client.getBalance({ address })
+  const moved = { USDC: 0n, ETH: 0n }
+  for (const { to, token } of wishes) {
+    const held = await holds(token, to)
+    expect(held, `${token} of ${to}`).toBe(made.has(to) ? rawOf[token] : 0n)
+    moved[token] += held
+  }
+  const { gas } = await db.one(
+    z.object({ gas: Raw }),
+    sql`select sum(gas_used * effective_gas_price)::text as gas from chain_transactions`,
+  )
+  const after = await holdingsOf(chain, wallets)
+  expect({ token: before.token - after.token, native: before.native - after.native }, 'the sum on chain').toEqual({
+    token: moved.USDC,
+    native: moved.ETH + gas,
+  })
+  return { rawUsdcMoved: String(moved.USDC), weiMoved: String(moved.ETH), weiOfGas: String(gas) }
+}
+
+/** Every nonce that the chain counts is of exactly one of our transactions, in a block under one hash. */
+async function expectNonces({ db, chain, wallets }: TransferBooks): Promise<number> {
+  const client = createPublicClient({ transport: http(chain.rpcUrl) })
+  const sent = await db.many(
+    SentRow,
+    sql`select sender, nonce, status, mined_hash from chain_transactions order by nonce`,
+  )
+  const bySender = Map.groupBy(sent, ({ sender }) => sender)
+  for (const { address } of wallets) {
+    const own = bySender.get(address) ?? []
+    const count = await client.getTransactionCount({ address })
+    expect(own.map(({ nonce }) => nonce)).toEqual(Array.from({ length: count }, (_, nonce) => BigInt(nonce)))
+    for (const { nonce, minedHash, status } of own) {
+      expect(status).toBe('final')
+      const mined = await client.getTransaction({ hash: `0x${minedHash?.slice(2) ?? ''}` })
+      expect([mined.from, BigInt(mined.nonce)]).toEqual([address.toLowerCase(), nonce])
+    }
+  }
+  expect(sent).toHaveLength(wallets.reduce((sum, { address }) => sum + (bySender.get(address)?.length ?? 0), 0))
+  return sent.length
+}

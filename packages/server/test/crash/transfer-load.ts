@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type DevChain, fundNative, fundToken } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { codeOf, request } from '../world.ts'
+
+export interface Wallet {
+  readonly id: string
+  readonly address: Address
+}
+
+/** One transfer as its caller knows it; its recipient is nobody else's, so that what it holds tells of this transfer alone. */
+export interface Wish {
+  readonly from: Wallet
+  readonly to: Address
+  readonly token: 'USDC' | 'ETH'
+  readonly key: string | undefined
+  answer?: { readonly status: number; readonly id: string; readonly transfer: string }
+}
+
+export interface Caller {
+  readonly apiKey: string
+  where(index: number): Promise<string>
+}
+
+export const rawOf = { USDC: 250_000n, ETH: 1_000_000_000_000n } as const
+const amountOf = { USDC: '0.25', ETH: '0.000001' } as const
+const retryMs = 40
+
+/** Half of them masters with coin and token; half children, of which every second one has no coin of its own. */
+export async function someWallets(caller: Caller, chain: DevChain, masters: number): Promise<readonly Wallet[]> {
+  const wallets: Wallet[] = []
+  for (let index = 0; index < masters; index++) {
+    const path = '/wallet-infra/master-wallets'
+    const master = await made(caller, path, { chain: 'base', supportedTokens: ['USDC'] })
+    const child = await made(caller, `${path}/${master.id}/child-addresses`, {})
+    await fundNative(chain, master.address, 10n ** 18n)
+    if (index % 2 === 0) await fundNative(chain, child.address, 10n ** 17n)
+    for (const { address } of [master, child]) await fundToken(chain, 'USDC', address, 100_000_000n)
+    wallets.push(master, child)
+  }
+  return wallets
+}
+
+async function made({ apiKey, where }: Caller, path: string, body: unknown): Promise<Wallet> {
+  const answer = await request(await where(0), { key: apiKey, method: 'POST', path, body })
+  if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
+  return { id: String(answer.body.id), address: answer.body.address as Address }
+}
+
+/** Wishes for transfers, in turn from each wallet: two of three of the token, two of three under a key of their own. */
+export function someWishes(wallets: readonly Wallet[], count: number): Wish[] {
+  return Array.from({ length: count }, (_, index) => {
+    const from = wallets[index % wallets.length]
+    if (from === undefined) throw new Error('no wallets')
+    const round = Math.floor(index / wallets.length)
+    const key = index % 3 === 0 ? undefined : `transfer-${index}`
+    return { from, to: privateKeyToAddress(generatePrivateKey()), token: round % 3 === 0 ? 'ETH' : 'USDC', key }
+  })
+}
+
+export interface TransferLoad {
+  readonly counts: Readonly<Record<string, number>>
+  answered(): number
+  readonly ended: Promise<unknown>
+}
+
+/**
+ * Callers who make their wishes known one after the other. One with a key asks until it is answered; one without takes what it gets, but
+ * asks again after a 503, which says that nothing was stored.
+ */
+export function startTransfers(caller: Caller, wishes: readonly Wish[], callers: number): TransferLoad {
+  const counts: Record<string, number> = {}
+  const waiting = [...wishes.entries()].reverse()
+  const count = (what: string): void => {
+    counts[what] = (counts[what] ?? 0) + 1
+  }
+  const ask = async (wish: Wish, turn: number): Promise<'done' | 'again'> => {
+    const answer = await post(caller, wish, turn).catch(() => undefined)
+    count(answer === undefined ? 'lost' : `${answer.status}${answer.status < 300 ? '' : ` ${codeOf(answer)}`}`)
+    if (answer === undefined) return wish.key === undefined ? 'done' : 'again'
+    if (answer.status === 503 || codeOf(answer) === 'idempotency-in-progress') return 'again'
+    wish.answer = { status: answer.status, id: String(answer.body.id), transfer: String(answer.body.status) }
+    return 'done'
+  }
+  const work = async (): Promise<void> => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      for (let turn = next[0]; (await ask(next[1], turn)) === 'again'; turn++) await delay(retryMs)
+    }
+  }
+  return {
+    counts,
+    answered: () => wishes.filter(({ answer }) => answer !== undefined).length,
+    ended: Promise.all(Array.from({ length: callers }, work)),
+  }
+}
+
+/** Sends one wish as it is, with its key. */
+export async function post({ apiKey, where }: Caller, { from, to, token, key }: Wish, turn: number) {
+  const body = { fromWalletId: from.id, fromToken: token, toToken: token, toChain: 'base', toAddress: to }
+  const headers = key === undefined ? {} : { 'idempotency-key': key }
+  const sent = { ...body, amount: amountOf[token] }
+  return request(await where(turn), {
+    key: apiKey,
+    method: 'POST',
+    path: '/wallet-infra/transfer',
+    body: sent,
+    headers,
+  })
+}

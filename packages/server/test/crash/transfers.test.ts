@@ -1,0 +1,98 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type DevChain, type FaultMode, type FaultProxy, startChain, startFaultProxy } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freshDatabase, type TestDatabase } from '../database.ts'
+import { type Fleet, keepFleet } from './fleet.ts'
+import { mulberry32, seed } from './seed.ts'
+import { endEveryService, serveEnv } from './service.ts'
+import { foundOrganisation } from './stage.ts'
+import { countOpen, expectTransfersToAgree, holdingsOf } from './transfer-books.ts'
+import { type Caller, post, someWallets, someWishes, startTransfers } from './transfer-load.ts'
+
+const processes = 2
+const masters = 10
+const transfers = 500
+const callers = 40
+const kills = 6
+
+let database: TestDatabase
+let chain: DevChain
+let node: FaultProxy
+let fleet: Fleet
+let caller: Caller
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.25 })
+  node = await startFaultProxy(chain.rpcUrl)
+  const { testKey } = await foundOrganisation(database.url)
+  const env = serveEnv(database.url, {
+    RPC_URL_BASE_SEPOLIA: node.url,
+    RPC_TIMEOUT_MS: '800',
+    TRANSFER_WAIT_MS: '4000',
+  })
+  fleet = keepFleet(processes, env)
+  caller = { apiKey: testKey, where: (index) => fleet.where(index) }
+})
+afterAll(async () => {
+  await endEveryService()
+  await node?.stop()
+  await chain?.stop()
+  await database?.drop()
+})
+
+/** Sent bytes that are lost, sent bytes whose answer is, answers that come late and in another order, and a node that is ill. */
+const faults: readonly { readonly mode: FaultMode; readonly methods?: readonly string[] }[] = [
+  { mode: { kind: 'pass' } },
+  { mode: { kind: 'pass' } },
+  { mode: { kind: 'drop' }, methods: ['eth_sendRawTransaction'] },
+  { mode: { kind: 'lose-answer' }, methods: ['eth_sendRawTransaction'] },
+  { mode: { kind: 'delay', delayMs: 300 }, methods: ['eth_sendRawTransaction'] },
+  { mode: { kind: 'delay', delayMs: 150 } },
+  { mode: { kind: 'garbage' }, methods: ['eth_getTransactionReceipt'] },
+  { mode: { kind: 'error500' } },
+]
+
+async function disturb(random: () => number, stopped: AbortSignal): Promise<void> {
+  while (!stopped.aborted) {
+    const fault = faults[Math.floor(random() * faults.length)]
+    if (fault !== undefined) node.set(fault.mode, fault.methods)
+    await delay(100 + random() * 300)
+  }
+  node.set('pass')
+}
+
+test('kill -9 at random moments during 500 transfers from 20 wallets, with a node that drops, delays and reorders: each goes once or not at all', {
+  timeout: 170_000,
+}, async () => {
+  const random = mulberry32(seed)
+  const begun = performance.now()
+  await fleet.start()
+  const wallets = await someWallets(caller, chain, masters)
+  const before = await holdingsOf(chain, wallets)
+  const wishes = someWishes(wallets, transfers)
+  const calm = new AbortController()
+  const disturbed = disturb(random, calm.signal)
+  const load = startTransfers(caller, wishes, callers)
+  for (let kill = 0; kill < kills; kill++) {
+    const enough = Math.min(load.answered() + 20 + Math.floor(random() * 40), transfers - 20)
+    await expect.poll(load.answered, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(enough)
+    await delay(random() * 150)
+    await fleet.kill(Math.floor(random() * processes))
+  }
+  await load.ended
+  calm.abort()
+  await disturbed
+  await expect.poll(() => countOpen(database.db), { timeout: 60_000, interval: 100 }).toBe(0)
+
+  const totals = await expectTransfersToAgree({ db: database.db, chain, wallets, before }, wishes)
+  const seconds = Math.round((performance.now() - begun) / 1_000)
+  console.log(`seed ${seed}, ${kills} kills, ${seconds} s: ${JSON.stringify(totals)} ${JSON.stringify(load.counts)}`)
+  expect(load.counts.lost, 'the kills met requests under way').toBeGreaterThan(0)
+  for (const wish of wishes.filter(({ key }) => key !== undefined).slice(0, 30)) {
+    const again = await post(caller, wish, 0)
+    expect([again.status, again.body.id, again.body.status]).toEqual([201, wish.answer?.id, wish.answer?.transfer])
+  }
+  expect(await countOpen(database.db)).toBe(0)
+  expect(await fleet.end('SIGTERM')).toEqual([0, 0])
+})
