@@ -1,0 +1,143 @@
+import { type DevChain, fundNative, fundToken, startChain, tokenBalance } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
+import { createPublicClient, createTestClient, http } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { type Answer, aWorld, codeOf, type Org, request, type World } from '../world.ts'
+
+// The live Base is final five blocks deep, so a block that was told of can still be undone.
+const alwaysReverts = '0x60006000fd'
+let base: DevChain
+let world: World
+let org: Org
+let node: ReturnType<typeof nodeOf>
+
+beforeAll(async () => {
+  base = await startChain({ network: 'base' })
+  world = await aWorld({ chains: [base], config: { transferWaitMs: 20_000 } })
+  org = await world.organisation()
+  node = nodeOf(base)
+})
+afterEach(() => node.setAutomine(true))
+afterAll(async () => {
+  await world?.stop()
+  await base?.stop()
+})
+
+function nodeOf({ rpcUrl }: DevChain) {
+  return createTestClient({ mode: 'anvil', transport: http(rpcUrl) })
+}
+
+interface Paying {
+  readonly body: Readonly<Record<string, string>>
+  readonly to: Address
+  /** Of the chain on which the wallet has gas and no token yet. */
+  readonly unfunded: `0x${string}`
+}
+
+/** A wallet with 2.5 USDC and the wish to send them all. */
+async function aPaying(): Promise<Paying & { readonly address: Address }> {
+  const path = '/wallet-infra/master-wallets'
+  const { body } = await world.call(org.liveKey, 'POST', path, { chain: 'base', supportedTokens: ['USDC'] })
+  const address = body.address as Address
+  await fundNative(base, address, 10n ** 18n)
+  const unfunded = await node.snapshot()
+  await fundToken(base, 'USDC', address, 2_500_000n)
+  const to = privateKeyToAddress(generatePrivateKey())
+  const usual = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '2.5' }
+  return { body: { fromWalletId: String(body.id), toAddress: to, ...usual }, to, unfunded, address }
+}
+
+function send({ body }: Paying, at = world.base): Promise<Answer> {
+  return request(at, { key: org.liveKey, method: 'POST', path: '/wallet-infra/transfer', body })
+}
+
+async function statusOf(id: unknown): Promise<unknown> {
+  return (await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${String(id)}`)).body.status
+}
+
+async function eventsOf(id: unknown): Promise<string[]> {
+  const rows = await world.database.db.many(
+    z.object({ type: z.string() }),
+    sql`select type from events where payload ->> 'transactionId' = ${String(id)} order by id`,
+  )
+  return rows.map(({ type }) => type)
+}
+
+async function untilEnded(id: unknown): Promise<void> {
+  const ended = async (): Promise<bigint> => {
+    await node.mine({ blocks: 1 })
+    const row = await world.database.db.one(
+      z.object({ count: z.bigint() }),
+      sql`select count(*) as count from transfers where id = ${String(id)} and ended_at is not null`,
+    )
+    return row.count
+  }
+  await expect.poll(ended, { timeout: 20_000, interval: 200 }).toBe(1n)
+}
+
+/** Until the node was given the transaction of a transfer. */
+async function untilSent(address: Address): Promise<void> {
+  const sent = () =>
+    world.database.db.one(
+      z.object({ count: z.bigint() }),
+      sql`select count(*) as count from chain_transactions where sender = ${address} and last_broadcast_at is not null`,
+    )
+  await expect.poll(async () => (await sent()).count, { timeout: 15_000 }).toBe(1n)
+}
+
+test('a confirmed transfer whose block is undone is pending again, goes again as the same bytes, and nothing is told twice', async () => {
+  const paying = await aPaying()
+  const before = await node.snapshot()
+  const sent = await send(paying)
+  expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
+  await node.setAutomine(false)
+  await node.revert({ id: before })
+  await expect.poll(() => statusOf(sent.body.id), { timeout: 15_000 }).toBe('pending')
+  expect(await tokenBalance(base, 'USDC', paying.to)).toBe(0n)
+  await untilEnded(sent.body.id)
+  const again = await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)
+  expect([again.body.status, again.body.txHash]).toEqual(['confirmed', sent.body.txHash])
+  expect(await tokenBalance(base, 'USDC', paying.to)).toBe(2_500_000n)
+  expect(await eventsOf(sent.body.id), 'it ended as its caller was told').toEqual([])
+})
+
+test('a token that stops between plan and block is 422 within the wait; a reorganisation that then lets it through is told by an event', async () => {
+  const paying = await aPaying()
+  const before = await node.snapshot()
+  await node.setAutomine(false)
+  const answered = send(paying)
+  await untilSent(paying.address)
+  await node.setCode({ address: base.tokens.USDC ?? '0x', bytecode: alwaysReverts })
+  const minedBy = async (): Promise<number> => {
+    await node.mine({ blocks: 1 })
+    return createPublicClient({ transport: http(base.rpcUrl) }).getTransactionCount({ address: paying.address })
+  }
+  await expect.poll(minedBy, { timeout: 15_000, interval: 400 }).toBe(1)
+  const refused = await answered
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'transfer-reverted'])
+  const { transferId } = refused.body
+  expect(await statusOf(transferId), 'the block may still be undone').toBe('pending')
+
+  await node.revert({ id: before })
+  await untilEnded(transferId)
+  expect(await statusOf(transferId)).toBe('confirmed')
+  expect(await eventsOf(transferId)).toEqual(['transfer.completed'])
+  expect(await tokenBalance(base, 'USDC', paying.to)).toBe(2_500_000n)
+})
+
+test('a transfer that reverts after its answer was pending ends failed, and that is told once', async () => {
+  const hasty = await world.another({ transferWaitMs: 0 })
+  const paying = await aPaying()
+  await node.setAutomine(false)
+  const sent = await send(paying, hasty.base)
+  expect([sent.status, sent.body.status]).toEqual([201, 'pending'])
+  await untilSent(paying.address)
+  await node.revert({ id: paying.unfunded })
+  await untilEnded(sent.body.id)
+  expect(await statusOf(sent.body.id)).toBe('failed')
+  expect(await eventsOf(sent.body.id)).toEqual(['transfer.failed'])
+  expect(await tokenBalance(base, 'USDC', paying.to)).toBe(0n)
+})
