@@ -234,6 +234,42 @@ test('thirty transfers at once out of a wallet that can pay ten are ten, and eve
   expect(await tokenBalance(base, 'USDC', master.address)).toBe(0n)
 })
 
+test('of the coin, what goes at once and its gas are never more than the wallet has, and nothing is left stuck', async () => {
+  const master = await aMaster()
+  await fundNative(base, master.address, 10n ** 18n)
+  const bodies = Array.from({ length: 24 }, () => bodyFrom(master, { fromToken: 'ETH', toToken: 'ETH', amount: '0.1' }))
+  const second = await world.another()
+  const answers = await Promise.all(
+    bodies.map((body, n) =>
+      request(n % 2 === 0 ? world.base : second.base, { key: org.testKey, method: 'POST', path, body }),
+    ),
+  )
+  expect(countByStatus(answers), 'the tenth part is for gas').toEqual({ 201: 9, 422: 15 })
+  expect(answers.filter(({ status }) => status === 201).map(({ body }) => body.status)).toEqual(
+    Array(9).fill('confirmed'),
+  )
+})
+
+test('children of one master that go at once are topped up as far as the master can pay, and none is stuck', async () => {
+  const master = await aMaster()
+  await fundNative(base, master.address, 10n ** 15n)
+  const children = await Promise.all(Array.from({ length: 4 }, () => aChild(master)))
+  for (const child of children) await fundToken(base, 'USDC', child.address, 25_000_000n)
+  const bodies = Array.from({ length: 40 }, (_, n) => bodyFrom(children[n % 4] ?? master))
+  const answers = await Promise.all(bodies.map((body) => send(body)))
+  const taken = answers.filter(({ status }) => status === 201)
+  expect(taken.length).toBeGreaterThan(0)
+  expect(
+    answers.filter(({ status }) => status !== 201).every((answer) => codeOf(answer) === 'insufficient-balance'),
+  ).toBe(true)
+  expect(taken.map(({ body }) => body.status)).toEqual(taken.map(() => 'confirmed'))
+  const open = await world.database.db.one(
+    z.object({ open: z.bigint() }),
+    sql`select count(*) as open from transfers where from_address = any(${children.map(({ address }) => address)}::text[]) and ended_at is null`,
+  )
+  expect(open.open).toBe(0n)
+})
+
 test('a transfer that a node loses, and whose answer was pending, ends once and its end is told once', async () => {
   const hasty = await world.another({ transferWaitMs: 0 })
   const master = await aRichMaster()

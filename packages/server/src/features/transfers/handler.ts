@@ -10,6 +10,7 @@ import {
   assignStep,
   findNextStep,
   findStepOf,
+  hasLaterStep,
   lockTransfer,
   markConfirmed,
   markPending,
@@ -37,7 +38,7 @@ export function transferHandler(deps: Deps): LaneHandler {
       if (step.kind === 'claim') return
       await markStepFee(tx, step, feeOf(transfer, receipt))
       const fault = faultOf(step, transfer, receipt)
-      if (fault !== undefined) return markPending(tx, transfer.id, fault)
+      if (fault !== undefined) return (await isDecidedBy(tx, step)) ? markPending(tx, transfer.id, fault) : undefined
       if (!movesMoney(step)) return goOn(ctx, tx, transfer)
       const seen = { hash: transaction.hash, now: ctx.clock.now() }
       if (isFollowed(transfer)) return markLeft(tx, transfer.id, seen)
@@ -46,24 +47,33 @@ export function transferHandler(deps: Deps): LaneHandler {
     },
     async onReorganised(tx, transaction) {
       const { step, transfer } = await held(tx, transaction)
-      if (step.kind !== 'claim') await markPending(tx, transfer.id, null)
+      if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, null)
     },
     async onDisplaced(tx, transaction) {
       const { step, transfer } = await held(tx, transaction)
       await markStepDone(tx, step, ctx.clock.now())
-      if (step.kind !== 'claim') await end(ctx, tx, transfer.id, 'nonce-used-elsewhere')
+      if (await isDecidedBy(tx, step)) await end(ctx, tx, transfer.id, 'nonce-used-elsewhere')
     },
     async onFinal(tx, transaction, receipt) {
       const { step, transfer } = await held(tx, transaction)
       await markStepDone(tx, step, ctx.clock.now())
       if (step.kind === 'claim') return
       const fault = faultOf(step, transfer, receipt)
-      if (fault !== undefined) return end(ctx, tx, transfer.id, fault)
+      if (fault !== undefined) return (await isDecidedBy(tx, step)) ? end(ctx, tx, transfer.id, fault) : undefined
       if (!movesMoney(step)) return
       if (isFollowed(transfer)) return setLookAt(tx, transfer.id, ctx.clock.now())
       await end(ctx, tx, transfer.id, undefined)
     },
   }
+}
+
+/**
+ * Whether this step says what becomes of the transfer. One that prepares it (a top-up, an approval) does until a step after it has its
+ * transaction, and no longer: that one may move the money, whatever a reorganisation then makes of this one.
+ */
+async function isDecidedBy(tx: Tx, step: StepRow): Promise<boolean> {
+  if (step.kind === 'claim') return false
+  return movesMoney(step) || !(await hasLaterStep(tx, step))
 }
 
 function movesMoney({ kind }: StepRow): boolean {

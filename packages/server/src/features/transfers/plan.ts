@@ -19,7 +19,7 @@ import { findSource, frozenAmountOf, type SourceWallet } from '../wallets/index.
 import { fail } from './errors.ts'
 import { askQuote, endOf, partnerSteps, slippageBps } from './partner.ts'
 import type { NewTransfer } from './schema.ts'
-import { sumOpenCost, sumPromised } from './store.ts'
+import { findNextNonce, sumOpenCost, sumPromised } from './store.ts'
 import { type Coin, feeInToken, gasLimitOf, type Need, plainGas, shortagesOf, topUpOf } from './weigh.ts'
 
 /** A transaction to come, as custody and the lane need it. */
@@ -32,6 +32,22 @@ export interface PlannedStep {
   readonly gasLimit: bigint
 }
 
+/** What is left when this transfer and all that were promised before it are paid; native ones in wei. */
+export interface Left {
+  readonly token: bigint
+  readonly native: bigint
+  readonly masterNative: bigint
+}
+
+/** How much others may have drawn since the wallet was weighed. */
+export interface Room {
+  readonly left: Left
+  /** The nonces that the wallet and its master would have given next: whoever took one of these or a later one came after. */
+  readonly since: { readonly source: bigint; readonly master: bigint }
+  /** Wei per gas that costs are reckoned with. */
+  readonly maxFee: bigint
+}
+
 /** A transfer that the wallet can afford as of a moment ago. */
 export interface TransferPlan {
   readonly source: SourceWallet
@@ -41,8 +57,7 @@ export interface TransferPlan {
   readonly coin: Coin
   readonly toCoin: Coin
   readonly rawAmount: bigint
-  /** What the wallet held of the coin, without what it pays for gas. */
-  readonly held: bigint
+  readonly room: Room
   readonly steps: readonly PlannedStep[]
   /** At most, in the smallest unit of `feeCoin`. */
   readonly rawFee: bigint
@@ -144,8 +159,8 @@ interface Wish {
   readonly choice: RouteChoice
 }
 
-type Priced = Pick<TransferPlan, 'held' | 'steps' | 'rawFee' | 'feeCoin' | 'quote'>
-type Sent = Omit<Priced, 'held' | 'quote'>
+type Priced = Pick<TransferPlan, 'room' | 'steps' | 'rawFee' | 'feeCoin' | 'quote'>
+type Sent = Omit<Priced, 'room' | 'quote'> & { readonly left: Left }
 
 /**
  * What is promised is read before and what is held after, so that a transfer that a block takes in between counts twice for a moment
@@ -154,6 +169,7 @@ type Sent = Omit<Priced, 'held' | 'quote'>
 async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
   const { source, coin, network } = wish
   const fees = await chain.offeredFees()
+  const since = await nextNoncesOf(ctx, wish)
   const promised = await promisedOf(ctx, wish, fees.maxFee)
   const holders = source.address === source.masterAddress ? [source.address] : [source.address, source.masterAddress]
   const tokens = coin.address === undefined ? [] : [coin.address]
@@ -161,8 +177,10 @@ async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
   const frozen = await frozenOf(ctx, wish)
   const [own, master] = [held[0], held.at(-1)]
   if (own === undefined || master === undefined) throw new Error('a chain told of fewer accounts than were asked for')
+  // Without a coin the gas of others is paid in the token too.
+  const promisedFees = network.nativeCoin === null ? feeInToken(promised.native, 1n, coin.decimals) : 0n
   const funds: Funds = {
-    token: (own.tokens[0] ?? 0n) - frozen - promised.token,
+    token: (own.tokens[0] ?? 0n) - frozen - promised.token - promisedFees,
     native: (own.native ?? 0n) - promised.native,
     masterNative: (master.native ?? 0n) - promised.masterNative,
   }
@@ -178,8 +196,13 @@ async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
     network.nativeCoin === null
       ? pricedInToken(wish, { own: sends, fees, amountNeed })
       : pricedInCoin(wish, { ...network.nativeCoin, address: undefined }, { own: sends, fees, funds, amountNeed })
-  const inAll = coin.address === undefined ? (own.native ?? 0n) : (own.tokens[0] ?? 0n) - frozen
-  return { ...priced, quote, held: priced.feeCoin.symbol === coin.symbol ? inAll - priced.rawFee : inAll }
+  const { left, ...sent } = priced
+  return { ...sent, quote, room: { left, since, maxFee: fees.maxFee } }
+}
+
+async function nextNoncesOf(ctx: Ctx, { source, network }: Wish): Promise<Room['since']> {
+  const next = (address: Address) => findNextNonce(ctx.db, { network: network.name, address })
+  return { source: await next(source.address), master: await next(source.masterAddress) }
 }
 
 function requestOf({ source, rawAmount, to, ends }: Wish): RouteRequest {
@@ -236,7 +259,8 @@ function pricedInToken(
 ): Sent {
   const rawFee = feeInToken(gasOf(own), fees.maxFee, coin.decimals)
   refuseShort([amountNeed, { ...amountNeed, required: rawFee }])
-  return { steps: own, rawFee, feeCoin: coin }
+  const left = { token: amountNeed.available - amountNeed.required - rawFee, native: 0n, masterNative: 0n }
+  return { steps: own, rawFee, feeCoin: coin, left }
 }
 
 function gasOf(steps: readonly PlannedStep[]): bigint {
@@ -257,9 +281,11 @@ function pricedInCoin(wish: Wish, native: Coin, { own, fees, funds, amountNeed }
   const isChild = source.address !== source.masterAddress
   const spare = coin.address === undefined ? funds.native - rawAmount : funds.native
   const value = isChild ? topUpOf(gas, spare > 0n ? spare : 0n) : 0n
+  const token = coin.address === undefined ? 0n : funds.token - rawAmount
   if (value === 0n) {
     refuseShort([amountNeed, { coin: native, required: gas, available: funds.native }])
-    return { steps: own, rawFee: gas, feeCoin: native }
+    const left = { token, native: spare - gas, masterNative: 0n }
+    return { steps: own, rawFee: gas, feeCoin: native, left }
   }
   const topUp: PlannedStep = {
     kind: 'top-up',
@@ -271,7 +297,12 @@ function pricedInCoin(wish: Wish, native: Coin, { own, fees, funds, amountNeed }
   }
   const topUpGas = plainGas * fees.maxFee
   refuseShort([{ coin: native, required: value + topUpGas, available: funds.masterNative }])
-  return { steps: [topUp, ...own], rawFee: gas + topUpGas, feeCoin: native }
+  const left = {
+    token,
+    native: (spare > 0n ? spare : 0n) + value - gas,
+    masterNative: funds.masterNative - value - topUpGas,
+  }
+  return { steps: [topUp, ...own], rawFee: gas + topUpGas, feeCoin: native, left }
 }
 
 /** The coin that a stored transfer moves, and the one that its gas is paid in. */

@@ -244,6 +244,69 @@ export async function sumOpenCost(
   return rows.reduce((sum, { wei }) => sum + wei, 0n)
 }
 
+/** The nonce that an account's lane gives next; 0 where it has none yet. */
+export async function findNextNonce(
+  db: Queryable,
+  { network, address }: { readonly network: string; readonly address: string },
+): Promise<bigint> {
+  const row = await db.maybeOne(
+    z.object({ nextNonce: z.bigint() }),
+    sql`select next_nonce from lanes where network = ${network} and sender = ${address}`,
+  )
+  return row?.nextNonce ?? 0n
+}
+
+const Drawn = z.object({ token: Raw, source: Raw, master: Raw })
+
+/**
+ * What transfers that took their first nonce from these on draw, whatever became of them since: of a token out of the wallet, and in wei
+ * out of the wallet and its master, values and gas at this fee. What a master sends a child for its gas is the child's.
+ */
+export async function sumDrawnSince(
+  db: Queryable,
+  place: {
+    readonly network: string
+    readonly source: string
+    readonly master: string
+    readonly token: string
+    readonly since: { readonly source: bigint; readonly master: bigint }
+    readonly maxFee: bigint
+  },
+): Promise<z.output<typeof Drawn>> {
+  const { network, source, master, token, since, maxFee } = place
+  return db.one(
+    Drawn,
+    sql`
+    with made as (
+      select f.transfer_id as id from chain_transactions c join transfer_steps f on f.transaction_id = c.id and f.position = 0
+      where c.network = ${network} and c.sender = ${source} and c.nonce >= ${since.source}
+      union
+      select f.transfer_id from chain_transactions c join transfer_steps f on f.transaction_id = c.id and f.position = 0
+      where c.network = ${network} and c.sender = ${master} and c.nonce >= ${since.master}
+    ), costs as (
+      select s.sender, s.to_address, s.kind, s.value, s.value + s.gas_limit * ${maxFee.toString()}::numeric as cost
+      from made join transfer_steps s on s.transfer_id = made.id
+    )
+    select
+      (select coalesce(sum(t.raw_amount), 0)::text from made join transfers t on t.id = made.id
+        where t.from_address = ${source} and t.from_token = ${token}) as token,
+      (select coalesce(sum(case when sender = ${source} then cost else -value end), 0)::text from costs
+        where sender = ${source} or (kind = 'top-up' and to_address = ${source})) as source,
+      (select coalesce(sum(cost), 0)::text from costs where sender = ${master}) as master`,
+  )
+}
+
+/** Whether a step after this one has its transaction. */
+export async function hasLaterStep(tx: Tx, { transferId, position }: StepRow): Promise<boolean> {
+  const row = await tx.one(
+    z.object({ has: z.boolean() }),
+    sql`
+    select exists (select 1 from transfer_steps
+      where transfer_id = ${transferId} and position > ${position} and transaction_id is not null) as has`,
+  )
+  return row.has
+}
+
 export async function markSent(tx: Tx, transferId: TransferId, hash: string): Promise<void> {
   await tx.run(sql`update transfers set tx_hash = ${hash} where id = ${transferId} and ended_at is null`)
 }

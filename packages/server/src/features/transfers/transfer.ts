@@ -2,6 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import type { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { isProblem } from '../../platform/errors.ts'
 import { id, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
@@ -22,13 +23,18 @@ import {
   lockTransfer,
   markAnswered,
   type NewTransferRow,
-  sumPromised,
+  sumDrawnSince,
   type TransferId,
   type TransferPurpose,
   type TransferRow,
 } from './store.ts'
+import { type Coin, feeInToken } from './weigh.ts'
 
 const pollMs = 40
+/** How often a wallet is weighed for one transfer while others draw on it. */
+const attemptsMax = 8
+/** Marks a refusal that is of the moment: others drew on the wallet since it was weighed. */
+const overtaken = new Error('overtaken')
 
 /** What a transfer would cost and how it would go; moves nothing. */
 export async function quoteTransfer(ctx: Ctx, request: NewTransfer): Promise<TransferQuote> {
@@ -55,17 +61,30 @@ export async function quoteTransfer(ctx: Ctx, request: NewTransfer): Promise<Tra
  * `pending` where none came: the end is then told by an event.
  */
 export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Transfer> {
-  const plan = await planTransfer(ctx, request)
-  await prepareTransfer(ctx, plan)
-  const transferId = await underPolicy(ctx, async (tx) => {
-    const stored = await storeTransfer(ctx, tx, { request, plan, purpose: 'transfer' })
-    const { fromToken, toAddress, amount } = request
-    const details = { from: plan.source.id, to: toAddress, network: plan.network.name, token: fromToken, amount }
-    await ctx.audit(tx, { action: 'transfers.create', target: stored, details })
-    await ctx.idempotency?.commit(tx, stored)
-    return stored
+  const transferId = await notOvertaken(async () => {
+    const plan = await planTransfer(ctx, request)
+    await prepareTransfer(ctx, plan)
+    return underPolicy(ctx, async (tx) => {
+      const stored = await storeTransfer(ctx, tx, { request, plan, purpose: 'transfer' })
+      const { fromToken, toAddress, amount } = request
+      const details = { from: plan.source.id, to: toAddress, network: plan.network.name, token: fromToken, amount }
+      await ctx.audit(tx, { action: 'transfers.create', target: stored, details })
+      await ctx.idempotency?.commit(tx, stored)
+      return stored
+    })
   })
   return answer(ctx, transferId, ctx.transferWaitMs)
+}
+
+/** Does again what others overtook, from the weighing on: so that what is refused is refused for what there is. */
+async function notOvertaken<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === attemptsMax || !isProblem(error, 'insufficient-balance') || error.cause !== overtaken) throw error
+    }
+  }
 }
 
 /** Before `storeTransfer`, and outside any transaction: asks the chain for the first nonces of accounts that never sent. */
@@ -85,7 +104,10 @@ export async function storeTransfer(
 ): Promise<TransferId> {
   const transferId = newId('wtx', ctx)
   await lockSource(tx, ctx.tenant, plan.source.id)
-  await refuseOvertaken(tx, plan)
+  // What pays for gas is weighed too, and a master pays for all its children: always after the wallet's own, so that none wait crosswise.
+  if (plan.steps.some(({ sender }) => sender === plan.source.masterAddress))
+    await lockSource(tx, ctx.tenant, plan.source.masterAddress)
+  if (!(await hasRoom(tx, plan))) throw overtakenBy(plan)
   if (purpose === 'transfer') await reservePolicy(ctx, tx, { ...outgoing(request, plan), subjectId: transferId })
   await insertTransfer(tx, ctx.tenant, { ...rowOf(ctx, transferId, request, plan), purpose })
   for (const [position, { to, ...step }] of plan.steps.entries())
@@ -112,21 +134,30 @@ function outgoing({ toAddress }: NewTransfer, { source, coin, rawAmount }: Trans
   }
 }
 
-/** What another request promised of the same wallet since it was weighed; under the wallet's lock, so that of two one is refused. */
-async function refuseOvertaken(tx: Tx, plan: TransferPlan): Promise<void> {
-  const { coin, network, source, rawAmount } = plan
-  const place = { network: network.name, address: source.address }
-  const promised = (await sumPromised(tx, place)).get(coin.symbol) ?? 0n
-  if (promised + rawAmount <= plan.held) return
-  const available = plan.held > promised ? plan.held - promised : 0n
-  const balances = [
-    {
-      token: coin.symbol,
-      required: formatAmount(rawAmount, coin.decimals),
-      available: formatAmount(available, coin.decimals),
-    },
-  ]
-  throw fail('insufficient-balance', { balances })
+/**
+ * Whether what the wallet was found to have still covers this transfer, under the locks of those who pay. Everything that came since
+ * counts, also what a block took in meanwhile: the balance that was read may be from before it.
+ */
+async function hasRoom(tx: Tx, { source, network, coin, steps, room }: TransferPlan): Promise<boolean> {
+  const { left, since, maxFee } = room
+  const place = { network: network.name, source: source.address, master: source.masterAddress, token: coin.symbol }
+  const drawn = await sumDrawnSince(tx, { ...place, since, maxFee })
+  if (network.nativeCoin === null) return left.token >= drawn.token + feeInToken(drawn.source, 1n, coin.decimals)
+  if (coin.address !== undefined && left.token < drawn.token) return false
+  if (left.native < drawn.source) return false
+  return !steps.some(({ kind }) => kind === 'top-up') || left.masterNative >= drawn.master
+}
+
+/** So many others draw on the wallet that it was never found at rest; none of them is kept waiting by this one. */
+function overtakenBy({ coin, rawAmount, rawFee, feeCoin }: TransferPlan): Error {
+  const told = (of: Coin, raw: bigint) => ({
+    token: of.symbol,
+    required: formatAmount(raw, of.decimals),
+    available: '0',
+  })
+  const isOne = coin.symbol === feeCoin.symbol
+  const balances = isOne ? [told(coin, rawAmount + rawFee)] : [told(coin, rawAmount), told(feeCoin, rawFee)]
+  return fail('insufficient-balance', { balances }, overtaken)
 }
 
 function rowOf(ctx: Ctx, transferId: TransferId, request: NewTransfer, plan: TransferPlan): NewTransferRow {

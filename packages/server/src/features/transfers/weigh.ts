@@ -58,11 +58,11 @@ export function feeInToken(gasLimit: bigint, maxFee: bigint, decimals: number): 
 }
 
 /**
- * What a master sends a child so that it can pay for its call: a quarter more than the call costs at most now, less what the child
- * has; nothing where it has enough. What is left over stays with the child and serves its next call.
+ * What a master sends a child so that it can pay for its call: twice what the call costs at most now, since fees may rise until the
+ * coin is there, less what the child has; nothing where it has enough. What is left over stays with the child and serves its next call.
  */
 export function topUpOf(cost: bigint, available: bigint): bigint {
   if (available >= cost) return 0n
-  const short = (cost * 5n) / 4n - available
+  const short = cost * 2n - available
   return short > 0n ? short : 0n
 }
