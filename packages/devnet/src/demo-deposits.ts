@@ -1,10 +1,10 @@
 import { isAddress } from '@purser/protocol'
-import { type Cast, inWords } from './demo-cast.ts'
+import { type Cast, inWords, type Till } from './demo-cast.ts'
 import type { Listening } from './demo-listen.ts'
 import { fundToken } from './faucet.ts'
 import { expectTrue } from './narrator.ts'
 
-const rawDeposit = 2_500_000n
+const rawDeposit = 60_000_000n
 
 /** Somebody sends money without asking; the provider is told, for each kind of wallet, with the transaction that brought it. */
 export async function hearOfDeposits({ purser, onBase }: Cast, listening: Listening) {
@@ -21,8 +21,10 @@ export async function hearOfDeposits({ purser, onBase }: Cast, listening: Listen
     expectTrue(walletId === id && rawAmount === String(rawDeposit), `${txHash} is told of otherwise than it was sent`)
   }
   const seconds = ((performance.now() - began) / 1_000).toFixed(1)
+  expectTrue(isAddress(master.address), `${master.id} has no address`)
+  const value: Till = { ...onBase, walletId: master.id, receiver: master.address }
   return {
-    value: undefined,
+    value,
     says: `deposit.success for ${own.id}, ${master.id} and ${child.id}: ${inWords(onBase, rawDeposit)} each, ${seconds} s in all`,
   }
 }

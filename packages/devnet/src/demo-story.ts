@@ -5,6 +5,7 @@ import { tellOfMpp } from './demo-mpp.ts'
 import { tellOfProof } from './demo-proof.ts'
 import type { Provider } from './demo-provider.ts'
 import { tellOfSession } from './demo-session.ts'
+import { tellOfTreasury } from './demo-treasury.ts'
 import { tellOfX402 } from './demo-x402.ts'
 import type { Dev } from './dev.ts'
 import type { Step } from './narrator.ts'
@@ -26,8 +27,10 @@ export async function tellStory({ dev, provider, listening, stopAll }: Stage, st
   await step("Through purser listen the provider's own machine hears of it too, signed", () =>
     hearOfIt(listening, research),
   )
-  await step('Money comes to its own wallet, to a managed one and to a customer’s address: it hears of each', () =>
-    hearOfDeposits(cast, listening),
+  const treasury = await step(
+    'Money comes to its own wallet, to a managed one and to a customer’s address: it hears of each',
+    () => hearOfDeposits(cast, listening),
   )
+  await tellOfTreasury(cast, treasury, { step, listening })
   await tellOfProof(cast, research, { step, stopAll })
 }

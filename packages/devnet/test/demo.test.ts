@@ -19,10 +19,17 @@ test('the demo finds every step of its story true, tells no secret, ends with 0 
     '✓ 17. Chain and log agree: three calls, one payment',
     '✓ 19. Through purser listen the provider',
     '✓ 20. Money comes to its own wallet, to a managed one',
-    '✓ 23. The agent checks the proof offline',
-    '✓ 25. A changed name or bit is found',
+    '✓ 21. What its treasury holds it bridges to Ethereum',
+    '✓ 23. It withdraws everything from Ethereum to its bank',
+    '✓ 26. The agent checks the proof offline',
+    '✓ 28. A changed name or bit is found',
   ])
     expect(said).toContain(told)
+  expect(said).toMatch(/60 USDC, pending in block \d+ of base-sepolia; transfer\.completed: 59\.94 USDC on eth-sepolia/)
+  expect(said).toMatch(
+    /wdr_\w+: 59\.94 USDC in block \d+ of eth-sepolia; withdrawal\.completed: 59\.94 USD to the bank/,
+  )
+  expect(said, 'the number of the bank account').not.toContain('123456789')
   expect(said).not.toMatch(/sess_\w+\.|vat_|svc_test|whsec_/)
   expect(said.trimEnd().endsWith('All of it was true.')).toBe(true)
   expect(exitCode).toBe(0)
