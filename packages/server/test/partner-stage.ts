@@ -1,0 +1,173 @@
+import {
+  type BridgeRelayer,
+  createBridgeRelayer,
+  type DevChain,
+  fundNative,
+  fundSandbox,
+  fundToken,
+  sandboxBridgeAddress,
+  sandboxPoolAddress,
+  startChain,
+} from '@purser/devnet'
+import type { Address } from '@purser/protocol'
+import { createPublicClient, http } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import type { Quoted, RouteQuote, RouteStatus, RoutingPartner } from '../src/partners/routing/port.ts'
+import { sql } from '../src/platform/db/db.ts'
+import { type Answer, aWorld, type Org, type World } from './world.ts'
+
+/** What stands between the service and the sandbox; an empty one changes nothing. */
+export interface Conduct {
+  readonly quote?: (quote: RouteQuote) => Quoted
+  readonly status?: (own: () => Promise<RouteStatus>) => Promise<RouteStatus>
+}
+
+/** Two chains with a market and a bridge, and a service that swaps and bridges by them. */
+export interface PartnerStage extends Teller {
+  readonly base: DevChain
+  readonly ethereum: DevChain
+  readonly world: World
+  readonly org: Org
+  readonly relayer: BridgeRelayer
+  conduct: Conduct
+  /** Another relayer, and a partner that behaves. */
+  renew(): void
+  /** A managed wallet on Base with gas and, unless told otherwise, 100 USDC; of another deployment's like when asked for. */
+  aMaster(rawUsdc?: bigint, of?: { readonly at: World; readonly key: string }): Promise<Managed>
+  send(body: Record<string, unknown>): Promise<Answer>
+  /** In wei on Base. */
+  coinOf(address: Address): Promise<bigint>
+  stop(): Promise<void>
+}
+
+export interface Managed {
+  readonly id: string
+  readonly address: Address
+}
+
+export const masters = '/wallet-infra/master-wallets'
+export const path = '/wallet-infra/transfer'
+export const partners = { sandbox: { pool: sandboxPoolAddress, bridge: sandboxBridgeAddress } } as const
+
+export async function aPartnerStage(): Promise<PartnerStage> {
+  const [base, ethereum] = await Promise.all([
+    startChain({ network: 'base-sepolia' }),
+    startChain({ network: 'eth-sepolia' }),
+  ])
+  await Promise.all([fundSandbox(base), fundSandbox(ethereum)])
+  const now = { conduct: {} as Conduct, relayer: createBridgeRelayer([base, ethereum]) }
+  const world = await aWorld({
+    chains: [base, ethereum],
+    config: { transferWaitMs: 20_000, partners },
+    boot: {
+      routing: ({ test: { sandbox }, live }) => ({
+        live,
+        test: sandbox === undefined ? {} : { sandbox: behaving(sandbox, () => now.conduct) },
+      }),
+    },
+  })
+  const org = await world.organisation()
+  return {
+    ...{ base, ethereum, world, org },
+    ...tellerOf(world, org),
+    get relayer() {
+      return now.relayer
+    },
+    get conduct() {
+      return now.conduct
+    },
+    set conduct(conduct) {
+      now.conduct = conduct
+    },
+    renew: () => Object.assign(now, { conduct: {}, relayer: createBridgeRelayer([base, ethereum]) }),
+    aMaster: (rawUsdc, of = { at: world, key: org.testKey }) => aMaster(base, rawUsdc, of),
+    send: (body) => world.call(org.testKey, 'POST', path, body),
+    coinOf: (address) => createPublicClient({ transport: http(base.rpcUrl) }).getBalance({ address }),
+    async stop() {
+      await world.stop()
+      await Promise.all([base.stop(), ethereum.stop()])
+    },
+  }
+}
+
+function behaving(sandbox: RoutingPartner, conduct: () => Conduct): RoutingPartner {
+  return {
+    name: 'sandbox',
+    async quote(asked) {
+      const quoted = await sandbox.quote(asked)
+      const { quote: changed } = conduct()
+      return quoted.ok && changed !== undefined ? changed(quoted.quote) : quoted
+    },
+    status: (route) => (conduct().status ?? ((own) => own()))(() => sandbox.status(route)),
+  }
+}
+
+async function aMaster(
+  base: DevChain,
+  rawUsdc = 100_000_000n,
+  { at, key }: { readonly at: World; readonly key: string },
+): Promise<Managed> {
+  const { body } = await at.call(key, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
+  const master = { id: String(body.id), address: body.address as Address }
+  await fundNative(base, master.address, 10n ** 18n)
+  if (rawUsdc > 0n) await fundToken(base, 'USDC', master.address, rawUsdc)
+  return master
+}
+
+export function stranger(): Address {
+  return privateKeyToAddress(generatePrivateKey())
+}
+
+export function swapOf(from: Managed, changes: Record<string, unknown> = {}) {
+  const usual = { fromToken: 'ETH', toChain: 'base', toToken: 'USDC', amount: '0.01', toAddress: stranger() }
+  return { fromWalletId: from.id, ...usual, ...changes }
+}
+
+export function bridgeOf(from: Managed, changes: Record<string, unknown> = {}) {
+  const usual = { fromToken: 'USDC', toChain: 'ethereum', toToken: 'USDC', amount: '50', toAddress: stranger() }
+  return { fromWalletId: from.id, ...usual, ...changes }
+}
+
+/** What API and database say of a transfer. */
+interface Teller {
+  get(transfer: Answer): Promise<Record<string, unknown>>
+  /** As it is once it is pending no more. */
+  ended(transfer: Answer): Promise<Record<string, unknown>>
+  eventsOf(transferId: unknown): Promise<{ type: string; payload: Record<string, unknown> }[]>
+  /** The partner's last word of a transfer. */
+  partnerStatusOf(transfer: Answer): Promise<string | null | undefined>
+  /** How many transactions the wallet signed. */
+  countOf(master: Managed): Promise<number>
+}
+
+function tellerOf({ call, database }: World, { testKey }: Org): Teller {
+  const get = async ({ body }: Answer) => (await call(testKey, 'GET', `/wallet-infra/transfers/${body.id}`)).body
+  return {
+    get,
+    async ended(transfer) {
+      await expect.poll(async () => (await get(transfer)).status, { timeout: 20_000 }).not.toBe('pending')
+      return get(transfer)
+    },
+    eventsOf: (transferId) =>
+      database.db.many(
+        z.object({ type: z.string(), payload: z.record(z.string(), z.unknown()) }),
+        sql`select type, payload from events where payload ->> 'transactionId' = ${String(transferId)} order by id`,
+      ),
+    async partnerStatusOf({ body }) {
+      const row = await database.db.maybeOne(
+        z.object({ partnerStatus: z.string().nullable() }),
+        sql`select partner_status from transfers where id = ${String(body.id)}`,
+      )
+      return row?.partnerStatus
+    },
+    async countOf({ address }) {
+      const { count } = await database.db.one(
+        z.object({ count: z.bigint() }),
+        sql`select count(*) as count from chain_transactions where sender = ${address}`,
+      )
+      return Number(count)
+    },
+  }
+}

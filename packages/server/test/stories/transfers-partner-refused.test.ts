@@ -1,0 +1,79 @@
+import { tokenBalance } from '@purser/devnet'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { RouteQuote } from '../../src/partners/routing/port.ts'
+import { aPartnerStage, bridgeOf, type PartnerStage, stranger } from '../partner-stage.ts'
+import { codeOf } from '../world.ts'
+
+let stage: PartnerStage
+
+beforeAll(async () => {
+  stage = await aPartnerStage()
+})
+afterAll(() => stage?.stop())
+beforeEach(() => stage.renew())
+
+const word = (value: bigint) => value.toString(16).padStart(64, '0')
+
+test.each<[string, (quote: RouteQuote) => RouteQuote]>([
+  [
+    'a larger approval',
+    (quote) => ({
+      ...quote,
+      calls: quote.calls.map((call, at) =>
+        at === 0 ? { ...call, data: `${call.data.slice(0, 74)}${word(2n ** 200n)}` as `0x${string}` } : call,
+      ),
+    }),
+  ],
+  [
+    'a call to another contract than is approved',
+    (quote) => ({ ...quote, calls: quote.calls.map((call, at) => (at === 1 ? { ...call, to: stranger() } : call)) }),
+  ],
+  ['a call more', (quote) => ({ ...quote, calls: [...quote.calls, ...quote.calls] })],
+  ['a call to the token itself', (quote) => ({ ...quote, calls: quote.calls.slice(0, 1) })],
+  ['more than the slippage', (quote) => ({ ...quote, rawOutMin: quote.rawOut / 2n })],
+  ['a quote that is over', (quote) => ({ ...quote, expiresAt: new Date(0) })],
+])('a partner that asks for %s is refused before anything is signed', async (_, change) => {
+  const master = await stage.aMaster()
+  stage.conduct = { quote: (quote) => ({ ok: true, quote: change(quote) }) }
+  const refused = await stage.send(bridgeOf(master))
+  expect([refused.status, codeOf(refused)]).toEqual([503, 'partner-unavailable'])
+  expect(await stage.countOf(master)).toBe(0)
+})
+
+test('what no partner carries is no route, and what the guard refused is no partner', async () => {
+  const master = await stage.aMaster()
+  const across = await stage.send(bridgeOf(master, { toToken: 'ETH' }))
+  expect([across.status, codeOf(across), across.body.reason]).toEqual([422, 'no-route', 'no-route'])
+  stage.conduct = { quote: () => ({ ok: false, reason: 'unsafe', words: 'target-not-listed' }) }
+  expect(codeOf(await stage.send(bridgeOf(master)))).toBe('partner-unavailable')
+  expect(await stage.countOf(master)).toBe(0)
+})
+
+test('a quote that ran out while its approval was mined is not signed: the transfer fails and the money stays', async () => {
+  const master = await stage.aMaster()
+  stage.conduct = { quote: (quote) => ({ ok: true, quote: { ...quote, expiresAt: new Date(Date.now() + 60) } }) }
+  const refused = await stage.send(bridgeOf(master))
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'quote-expired'])
+  expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
+  expect(await stage.countOf(master), 'the approval alone').toBe(1)
+})
+
+test('a call that the chain would refuse once its approval is there is not signed', async () => {
+  const master = await stage.aMaster()
+  // The least that the call itself demands is more than the market gives.
+  stage.conduct = {
+    quote: (quote) => ({
+      ok: true,
+      quote: {
+        ...quote,
+        calls: quote.calls.map((call, at) =>
+          at === 1 ? { ...call, data: `0xdeadbeef${call.data.slice(10)}` as `0x${string}` } : call,
+        ),
+      },
+    }),
+  }
+  const refused = await stage.send(bridgeOf(master))
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'call-refused'])
+  expect(await stage.countOf(master), 'the approval alone').toBe(1)
+  expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
+})
