@@ -296,6 +296,17 @@ export async function sumDrawnSince(
   )
 }
 
+/** Those of these transfers of which there is something to tell: a block says what became of them, or that a bridge has begun. */
+export async function listDecided(db: Queryable, transferIds: readonly TransferId[]): Promise<TransferId[]> {
+  const rows = await db.many(
+    z.object({ id: id('wtx') }),
+    sql`
+    select id from transfers where id = any(${transferIds}::text[])
+      and (status <> 'pending' or reason is not null or (route = 'partner-bridge' and left_at is not null))`,
+  )
+  return rows.map((row) => row.id)
+}
+
 /** Whether a step after this one has its transaction. */
 export async function hasLaterStep(tx: Tx, { transferId, position }: StepRow): Promise<boolean> {
   const row = await tx.one(

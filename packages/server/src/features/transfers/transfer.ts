@@ -6,7 +6,6 @@ import { isProblem } from '../../platform/errors.ts'
 import { id, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
-import { pause } from '../../platform/work/runner.ts'
 import { lockSource, type OutgoingMovement, policyWouldDeny, reservePolicy, underPolicy } from '../wallets/index.ts'
 import { arrivedOf } from './arrived.ts'
 import { fail } from './errors.ts'
@@ -16,7 +15,6 @@ import type { NewTransfer, Transfer, TransferListQuery, TransferQuote } from './
 import {
   assignStep,
   findOwnTransfer,
-  findTransfer,
   insertStep,
   insertTransfer,
   listTransfers,
@@ -28,9 +26,9 @@ import {
   type TransferPurpose,
   type TransferRow,
 } from './store.ts'
+import { waitForOutcome } from './waiting.ts'
 import { type Coin, feeInToken } from './weigh.ts'
 
-const pollMs = 40
 /** How often a wallet is weighed for one transfer while others draw on it. */
 const attemptsMax = 8
 /** Marks a refusal that is of the moment: others drew on the wallet since it was weighed. */
@@ -193,13 +191,7 @@ export function transferState(ctx: Ctx, transferId: string): Promise<Transfer> {
 }
 
 async function answer(ctx: Ctx, transferId: TransferId, waitMs: number): Promise<Transfer> {
-  const until = performance.now() + waitMs
-  while (performance.now() < until) {
-    const row = await findTransfer(ctx.db, ctx.tenant, transferId)
-    if (row === undefined) throw fail('transfer-not-found')
-    if (row.status !== 'pending' || row.reason !== null || isOnItsWay(row)) break
-    await pause(pollMs, new AbortController().signal)
-  }
+  await waitForOutcome(ctx.db, transferId, waitMs)
   const row = await ctx.db.tx(async (tx) => {
     const locked = await lockTransfer(tx, transferId)
     const { status, reason } = locked
