@@ -23,6 +23,14 @@ export type {
 } from './facilitator.ts'
 export type { operations, paths } from './generated/openapi.ts'
 export type {
+  LegacyBalance,
+  LegacyBalanceQuery,
+  LegacyWallet,
+  LegacyWithdrawal,
+  NewLegacyWallet,
+  NewLegacyWithdrawal,
+} from './legacy-wallet.ts'
+export type {
   Balance,
   ChildAddress,
   MasterWallet,

@@ -1,5 +1,6 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
+import { legacyWalletOf } from './legacy-wallet.ts'
 import {
   type Balance,
   childAddressesOf,
@@ -23,6 +24,7 @@ export function walletsOf(send: Send) {
     master: masterWalletsOf(send),
     children: childAddressesOf(send),
     sweeps: sweepsOf(send),
+    legacy: legacyWalletOf(send),
     byo: {
       create: (body: NewByoWallet, options?: CallOptions): Promise<ByoWallet> =>
         call(send, 'POST', '/wallet-infra/byo-wallets', { ...options, body }),

@@ -5,7 +5,7 @@ import { organisationOperations } from './features/organisations/index.ts'
 import { facilitatorOperations, paymentOperations } from './features/payments/index.ts'
 import { registryOperations } from './features/registry/index.ts'
 import { sessionOperations } from './features/sessions/index.ts'
-import { transferOperations } from './features/transfers/index.ts'
+import { legacyWithdrawOperations, transferOperations } from './features/transfers/index.ts'
 import {
   vaultFileOperations,
   vaultOperations,
@@ -25,6 +25,7 @@ export const operations: readonly Operation[] = [
   ...walletOperations,
   ...depositOperations,
   ...transferOperations,
+  ...legacyWithdrawOperations,
   ...bankAccountOperations,
   ...withdrawalOperations,
   ...chainOperations,

@@ -76,6 +76,8 @@ const asksAChain = [
   'transfers.create',
   'transfers.quote',
   'withdrawals.create',
+  'wallets.legacy.balance',
+  'wallets.legacy.withdraw',
 ]
 const isWithoutChain = (id: string, { status, text }: { readonly status: number; readonly text: string }): boolean =>
   asksAChain.includes(id) && status === 503 && /\/problems\/(chain-not-configured|partner-unavailable)/.test(text)

@@ -19,7 +19,8 @@ beforeAll(async () => {
   org = await world.organisation()
   other = await world.organisation()
   testOnes = await makeResources(world, org)
-  liveOnes = await makeResources(world, org)
+  const { body: legacy } = await world.call(org.liveKey, 'POST', '/wallets', {})
+  liveOnes = { ...(await makeResources(world, org)), legacy: String(legacy.id) }
   await makeLive(liveOnes)
 })
 afterAll(async () => {

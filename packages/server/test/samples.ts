@@ -35,6 +35,8 @@ export interface Resources {
   /** A bank account, and a withdrawal to it. */
   readonly bac: string
   readonly wdr: string
+  /** The legacy wallet: a tenant has one, so that another call answers the same. */
+  readonly legacy: string
   /** A transfer that was made where there was a chain. */
   readonly wtx: string
 }
@@ -69,9 +71,11 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
   const vaults = await makeVaults(world, key)
   const session = await makeSession(world, key, body)
   const managed = await makeManaged(world, key)
+  const legacy = String((await world.call(key, 'POST', '/wallets', {})).body.id)
   return {
     byw: wallet.id,
     ...managed,
+    legacy,
     wtx: await makeTransfer(world, owner, managed.mwt),
     pay: String(verified.body.paymentId),
     plog: String(log?.id),
@@ -255,6 +259,11 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'wallets.children.list': () => ({ params: { id: ids.mwt } }),
     'wallets.children.get': () => ({ params: { id: ids.mwt, cad: ids.cad } }),
     'wallets.children.balances': () => ({ params: { id: ids.mwt, cad: ids.cad } }),
+    'wallets.legacy.create': () => ({ body: { coin: 'USDC' } }),
+    'wallets.legacy.get': () => ({}),
+    'wallets.legacy.balance': () => ({ query: '?coin=USDC' }),
+    'wallets.legacy.history': () => ({}),
+    'wallets.legacy.withdraw': () => ({ body: { to: addressNumber(7), amount: '1', coin: 'USDC' } }),
     'chains.list': () => ({}),
     'chains.tokens': () => ({ params: { chain: 'base' } }),
     'organisations.create': () => ({ body: { name: 'Another' } }),

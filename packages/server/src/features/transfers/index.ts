@@ -1,5 +1,6 @@
 export { transferHandler } from './handler.ts'
 export { transferRecurring } from './jobs.ts'
+export { legacyWithdrawOperations } from './legacy/routes.ts'
 export { planTransfer, type TransferPlan } from './plan.ts'
 export { transferOperations, transferPlanErrors } from './routes.ts'
 export type { NewTransfer } from './schema.ts'

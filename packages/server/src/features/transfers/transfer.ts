@@ -6,13 +6,21 @@ import { isProblem } from '../../platform/errors.ts'
 import { id, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
-import { lockSource, type OutgoingMovement, policyWouldDeny, reservePolicy, underPolicy } from '../wallets/index.ts'
+import {
+  lockSource,
+  type OutgoingMovement,
+  type PolicyOperation,
+  policyWouldDeny,
+  reservePolicy,
+  underPolicy,
+} from '../wallets/index.ts'
 import { arrivedOf } from './arrived.ts'
 import { fail } from './errors.ts'
 import { transferPurpose } from './follow.ts'
 import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
 import type { NewTransfer, Transfer, TransferListQuery, TransferQuote } from './schema.ts'
 import {
+  type Answered,
   assignStep,
   findOwnTransfer,
   insertStep,
@@ -59,19 +67,39 @@ export async function quoteTransfer(ctx: Ctx, request: NewTransfer): Promise<Tra
  * `pending` where none came: the end is then told by an event.
  */
 export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Transfer> {
-  const transferId = await notOvertaken(async () => {
+  const kind = { operation: 'transfer', action: 'transfers.create' } as const
+  return answer(ctx, await makeTransfer(ctx, request, kind), ctx.transferWaitMs)
+}
+
+/** As what a transfer is judged by the spend policy, and what the audit log calls it. */
+export interface TransferKind {
+  readonly operation: PolicyOperation
+  readonly action: string
+}
+
+/** The same for a caller who waits for no block: he is answered that it is under way, so an event tells the end, whatever it is. */
+export function queueTransfer(ctx: Ctx, request: NewTransfer, kind: TransferKind): Promise<TransferId> {
+  return makeTransfer(ctx, request, { ...kind, answered: 'pending' })
+}
+
+async function makeTransfer(
+  ctx: Ctx,
+  request: NewTransfer,
+  { operation, action, answered }: TransferKind & { readonly answered?: Answered },
+): Promise<TransferId> {
+  return notOvertaken(async () => {
     const plan = await planTransfer(ctx, request)
     await prepareTransfer(ctx, plan)
     return underPolicy(ctx, async (tx) => {
-      const stored = await storeTransfer(ctx, tx, { request, plan, purpose: 'transfer' })
+      const stored = await storeTransfer(ctx, tx, { request, plan, purpose: 'transfer', operation })
+      if (answered !== undefined) await markAnswered(tx, stored, answered)
       const { fromToken, toAddress, amount } = request
       const details = { from: plan.source.id, to: toAddress, network: plan.network.name, token: fromToken, amount }
-      await ctx.audit(tx, { action: 'transfers.create', target: stored, details })
+      await ctx.audit(tx, { action, target: stored, details })
       await ctx.idempotency?.commit(tx, stored)
       return stored
     })
   })
-  return answer(ctx, transferId, ctx.transferWaitMs)
 }
 
 /** Does again what others overtook, from the weighing on: so that what is refused is refused for what there is. */
@@ -98,7 +126,12 @@ export async function prepareTransfer(ctx: Ctx, plan: TransferPlan): Promise<voi
 export async function storeTransfer(
   ctx: Ctx,
   tx: Tx,
-  { request, plan, purpose }: { request: NewTransfer; plan: TransferPlan; purpose: TransferPurpose },
+  {
+    request,
+    plan,
+    purpose,
+    operation = 'transfer',
+  }: { request: NewTransfer; plan: TransferPlan; purpose: TransferPurpose; operation?: PolicyOperation },
 ): Promise<TransferId> {
   const transferId = newId('wtx', ctx)
   await lockSource(tx, ctx.tenant, plan.source.id)
@@ -106,7 +139,8 @@ export async function storeTransfer(
   if (plan.steps.some(({ sender }) => sender === plan.source.masterAddress))
     await lockSource(tx, ctx.tenant, plan.source.masterAddress)
   if (!(await hasRoom(tx, plan))) throw overtakenBy(plan)
-  if (purpose === 'transfer') await reservePolicy(ctx, tx, { ...outgoing(request, plan), subjectId: transferId })
+  if (purpose === 'transfer')
+    await reservePolicy(ctx, tx, { ...outgoing(request, plan), operation, subjectId: transferId })
   await insertTransfer(tx, ctx.tenant, { ...rowOf(ctx, transferId, request, plan), purpose })
   for (const [position, { to, ...step }] of plan.steps.entries())
     await insertStep(tx, { transferId, position, ...step, toAddress: to })

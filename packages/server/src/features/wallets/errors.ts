@@ -1,4 +1,5 @@
 import { defineErrors } from '../../platform/errors.ts'
+import { failLegacy } from './legacy/errors.ts'
 
 const notFound = { title: 'Wallet Not Found', detail: 'No such wallet.' }
 
@@ -38,3 +39,6 @@ export const failNamed = defineErrors({
 
 /** What using a wallet as the receiver of a payment may answer, for the tables of the operations that do. */
 export const walletErrors = failNamed.table
+
+/** What using the legacy wallet may answer; the path means it, so that it is 404 while there is none. */
+export const legacyErrors = { 'wallet-not-found': fail.table['wallet-not-found'], ...failLegacy.table }

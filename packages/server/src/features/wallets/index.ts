@@ -1,9 +1,11 @@
 export { depositOperations } from './deposits/routes.ts'
 export { type DepositWatcher, startDepositWatcher } from './deposits/watcher.ts'
-export { walletErrors } from './errors.ts'
+export { legacyErrors, walletErrors } from './errors.ts'
+export { LegacyCoin, placeOf as legacyPlaceOf } from './legacy/coins.ts'
+export { requireLegacyWallet } from './legacy/legacy.ts'
 export { createAccountSigners } from './managed/signing.ts'
 export { findSource, lockSource, type SourceWallet } from './managed/source-store.ts'
-export { PolicyDocument } from './policy/document.ts'
+export { PolicyDocument, type PolicyOperation } from './policy/document.ts'
 export { policyErrors } from './policy/errors.ts'
 export { overridePolicy } from './policy/policies.ts'
 export {

@@ -7,6 +7,7 @@ import { balanceOperations } from './balances/routes.ts'
 import { deleteByoWallet, getByoWallet, pageOfByoWallets, registerByoWallet } from './byo.ts'
 import { childAddressOperations } from './children/routes.ts'
 import { fail } from './errors.ts'
+import { legacyWalletOperations } from './legacy/routes.ts'
 import { masterWalletOperations } from './managed/routes.ts'
 import { policyRoutes } from './policy/routes.ts'
 import { ByoWallet, ByoWalletParams, NewByoWallet } from './schema.ts'
@@ -66,4 +67,5 @@ export const walletOperations: readonly Operation[] = [
   ...balanceOperations,
   ...sweepOperations,
   ...policyRoutes,
+  ...legacyWalletOperations,
 ]

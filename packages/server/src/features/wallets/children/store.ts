@@ -40,6 +40,7 @@ export function lockParent(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Pr
     sql`
     select account, chain, network, supported_tokens, public_key, chain_code, next_child from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}
+      and legacy_coin is null
     for update`,
   )
 }

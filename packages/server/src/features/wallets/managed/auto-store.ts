@@ -41,6 +41,7 @@ export function lockMasterWallet(
     sql`
     select ${masterWalletColumns} from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}
+      and legacy_coin is null
     for update`,
   )
 }

@@ -14,59 +14,73 @@ import { findNextAccount, insertMasterWallet, type MasterWalletRow, takeAccount 
 /** Gives up well before the request's Idempotency-Key could be taken over, so that one key never makes two wallets. */
 const deriveMsMax = 20_000
 
+/** Makes a wallet on the tenant's next account. */
+export async function createMasterWallet(ctx: Ctx, request: NewMasterWallet): Promise<MasterWallet> {
+  refuseUnknownTokens(networkFor(request.chain, ctx.tenant.environment), request.supportedTokens)
+  const made = await onNextAccount(ctx, {
+    before: (tx) => countOrRefuse(tx, ctx, 'managedWallets'),
+    insert: (tx, derived) => insertDerived(ctx, tx, request, derived),
+  })
+  return shownMasterWallet(made)
+}
+
+/** An account of the tenant's seed and its public node. */
+export interface Derived {
+  readonly account: number
+  readonly node: AccountNode
+}
+
+/** What is done in the transaction that takes an account: before it is taken, and with it. */
+export interface AccountWork<T> {
+  readonly before?: (tx: Tx) => Promise<void>
+  readonly insert: (tx: Tx, derived: Derived) => Promise<T>
+}
+
 /**
- * Makes a wallet on the tenant's next account. Custody is asked for the account's public node before the transaction, which
+ * Takes the tenant's next account for what is inserted. Custody is asked for the account's public node before the transaction, which
  * must wait for no key service; should another process take that account meanwhile, the next one is asked for. Only the
  * transaction gives an account away, so none is skipped and none is given twice.
  */
-export async function createMasterWallet(ctx: Ctx, request: NewMasterWallet): Promise<MasterWallet> {
-  refuseUnknownTokens(networkFor(request.chain, ctx.tenant.environment), request.supportedTokens)
+export async function onNextAccount<T>(ctx: Ctx, work: AccountWork<T>): Promise<T> {
   const until = performance.now() + deriveMsMax
   while (performance.now() < until) {
     const account = await findNextAccount(ctx.db, ctx.tenant)
     const node = await ctx.walletKeys.accountNode(ctx.tenant, account)
-    const made = await takeIfNext(ctx, request, { account, node })
-    if (made !== undefined) return shownMasterWallet(made)
+    const made = await takeIfNext(ctx, work, { account, node })
+    if (made !== undefined) return made
   }
   throw failPlatform('service-unavailable')
-}
-
-interface Derived {
-  readonly account: number
-  readonly node: AccountNode
 }
 
 /** Thrown to roll back when the account went to somebody else. */
 class Taken extends Error {}
 
-async function takeIfNext(ctx: Ctx, request: NewMasterWallet, derived: Derived): Promise<MasterWalletRow | undefined> {
+async function takeIfNext<T>(ctx: Ctx, work: AccountWork<T>, derived: Derived): Promise<T | undefined> {
   try {
-    return await ctx.db.tx((tx) => insertDerived(ctx, tx, request, derived))
+    return await ctx.db.tx(async (tx) => {
+      await work.before?.(tx)
+      if ((await takeAccount(tx, ctx.tenant)) !== derived.account) throw new Taken()
+      return work.insert(tx, derived)
+    })
   } catch (error) {
     if (error instanceof Taken) return undefined
     throw error
   }
 }
 
-async function insertDerived(
-  ctx: Ctx,
-  tx: Tx,
-  request: NewMasterWallet,
-  { account, node }: Derived,
-): Promise<MasterWalletRow> {
-  await countOrRefuse(tx, ctx, 'managedWallets')
-  if ((await takeAccount(tx, ctx.tenant)) !== account) throw new Taken()
-  const wallet = walletOn(ctx, request, { account, node })
+async function insertDerived(ctx: Ctx, tx: Tx, request: NewMasterWallet, derived: Derived): Promise<MasterWalletRow> {
+  const wallet = walletOn(ctx, request, derived)
   await insertMasterWallet(tx, ctx.tenant, wallet)
   await watchAddress(ctx, tx, { ...wallet, walletId: wallet.id })
-  const { address, chain, network } = wallet
+  const { account, address, chain, network } = wallet
   const details = { address, chain, network, account }
   await ctx.audit(tx, { action: 'wallets.master.create', target: wallet.id, details })
   await ctx.idempotency?.commit(tx, wallet.id)
   return wallet
 }
 
-function walletOn(ctx: Ctx, request: NewMasterWallet, { account, node }: Derived): MasterWalletRow {
+/** A wallet at the first key of the account. */
+export function walletOn(ctx: Ctx, request: NewMasterWallet, { account, node }: Derived): MasterWalletRow {
   const address = ctx.deriveAddress(node, 0)
   // One seed in 2^127 has such an account; BIP-44 has no other address to give instead.
   if (address === undefined) throw new Error('the account has no first key')

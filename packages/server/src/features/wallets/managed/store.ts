@@ -3,6 +3,7 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
+import type { LegacyCoin } from '../legacy/coins.ts'
 import { StoredAddress } from '../store.ts'
 import { AutoSweep } from './auto-sweep.ts'
 
@@ -51,15 +52,21 @@ export async function takeAccount(tx: Tx, tenant: Tenant): Promise<number> {
   return row.account
 }
 
-export async function insertMasterWallet(tx: Tx, tenant: Tenant, wallet: MasterWalletRow): Promise<void> {
+/** `legacyCoin` is given for the legacy wallet alone: the coin that it is made for. */
+export async function insertMasterWallet(
+  tx: Tx,
+  tenant: Tenant,
+  wallet: MasterWalletRow & { readonly legacyCoin?: LegacyCoin },
+): Promise<void> {
   await tx.run(sql`
     insert into master_wallets (id, organisation_id, environment, account, address, chain, network, name, supported_tokens, key_version,
-      public_key, chain_code, created_at)
+      public_key, chain_code, legacy_coin, created_at)
     values (${wallet.id}, ${tenant.organisationId}, ${tenant.environment}, ${wallet.account}, ${wallet.address}, ${wallet.chain},
       ${wallet.network}, ${wallet.name}, ${wallet.supportedTokens}, ${wallet.keyVersion}, ${wallet.publicKey}, ${wallet.chainCode},
-      ${wallet.createdAt})`)
+      ${wallet.legacyCoin ?? null}, ${wallet.createdAt})`)
 }
 
+/** The legacy wallet is none of them: what is done with managed wallets by their ids is not done with it. */
 export function findMasterWallet(
   db: Queryable,
   tenant: Tenant,
@@ -69,11 +76,12 @@ export function findMasterWallet(
     MasterWalletRow,
     sql`
     select ${masterWalletColumns} from master_wallets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}
+      and legacy_coin is null`,
   )
 }
 
-/** Wallets, newest first, one more than the limit. */
+/** Wallets, newest first, one more than the limit; the legacy wallet is none of them. */
 export function listMasterWallets(
   db: Queryable,
   tenant: Tenant,
@@ -84,18 +92,18 @@ export function listMasterWallets(
     sql`
     select ${masterWalletColumns} from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+      and legacy_coin is null and (${page.after ?? null}::text is null or id < ${page.after ?? null})
     order by id desc limit ${page.limit + 1}`,
   )
 }
 
-/** How many managed wallets there are, counted from the records. */
+/** How many managed wallets there are, counted from the records; the legacy wallet counts to no quota. */
 export async function countMasterWallets(db: Queryable, tenant: Tenant): Promise<number> {
   const row = await db.one(
     z.object({ count: z.bigint() }),
     sql`
     select count(*) as count from master_wallets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and legacy_coin is null`,
   )
   return Number(row.count)
 }

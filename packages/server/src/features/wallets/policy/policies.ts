@@ -3,7 +3,7 @@ import type { Ctx, Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import { fail } from '../errors.ts'
-import { requireMasterWallet } from '../managed/managed.ts'
+import { findSource } from '../managed/source-store.ts'
 import { looseningsOf } from './decide.ts'
 import type { PolicyDocument } from './document.ts'
 import { failPolicy } from './errors.ts'
@@ -11,9 +11,10 @@ import { underPolicy } from './reserve.ts'
 import type { WalletPolicy } from './schema.ts'
 import { findPolicy, findTenantOfWallet, lockPolicy, type PolicyRow, removePolicy, writePolicy } from './store.ts'
 
+/** Also of the legacy wallet, which policies bind like any other. */
 export async function getPolicy(ctx: Ctx, walletId: MasterWalletId): Promise<WalletPolicy> {
-  const wallet = await requireMasterWallet(ctx, walletId)
-  return shown(wallet.id, await findPolicy(ctx.db, ctx.tenant, wallet.id))
+  if ((await findSource(ctx.db, ctx.tenant, walletId)) === undefined) throw fail('wallet-not-found')
+  return shown(walletId, await findPolicy(ctx.db, ctx.tenant, walletId))
 }
 
 /** Replaces the policy by one that is nowhere looser; the first one may be any. Of two at once the second is held against the first. */

@@ -1,0 +1,33 @@
+import { sameAddress } from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { failPlatform } from '../../../platform/errors.ts'
+import { id } from '../../../platform/ids.ts'
+import { legacyPlaceOf, requireLegacyWallet } from '../../wallets/index.ts'
+import { queueTransfer } from '../transfer.ts'
+import type { LegacyWithdrawal, NewLegacyWithdrawal } from './schema.ts'
+
+/**
+ * Queues a transfer of a coin out of the legacy wallet: weighed, counted against its spend policy as `legacyWithdraw`, stored and
+ * tied to the Idempotency-Key, and answered at once. An event tells how it ended.
+ */
+export async function withdrawLegacy(ctx: Ctx, { to, amount, coin }: NewLegacyWithdrawal): Promise<LegacyWithdrawal> {
+  const { chain, token } = legacyPlaceOf(coin, ctx.tenant.environment)
+  if (sameAddress(to, token.address)) {
+    const errors = [{ path: '/to', message: "is the coin's own contract, from which nothing comes back" }]
+    throw failPlatform('validation-error', { errors })
+  }
+  const wallet = await requireLegacyWallet(ctx)
+  const { symbol } = token
+  const moved = { fromChain: chain, toChain: chain, fromToken: symbol, toToken: symbol, toAddress: to, amount }
+  const kind = { operation: 'legacyWithdraw', action: 'wallets.legacy.withdraw' } as const
+  return queued(await queueTransfer(ctx, { fromWalletId: wallet.id, ...moved }, kind))
+}
+
+/** For a repeat whose first answer was never stored. */
+export async function withdrawnLegacy(_ctx: Ctx, transferId: string): Promise<LegacyWithdrawal> {
+  return queued(id('wtx').parse(transferId))
+}
+
+function queued(transferId: LegacyWithdrawal['id']): LegacyWithdrawal {
+  return { id: transferId, status: 'queued' }
+}

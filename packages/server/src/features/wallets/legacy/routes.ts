@@ -1,0 +1,63 @@
+import { chainErrors } from '../../../chain/errors.ts'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { failChainName } from '../../chains/index.ts'
+import { TransactionQuery, WalletTransaction } from '../deposits/schema.ts'
+import { fail, legacyErrors } from '../errors.ts'
+import { masterWalletTurns } from '../turns.ts'
+import { providedLegacyWallet, provideLegacyWallet } from './create.ts'
+import { failLegacy } from './errors.ts'
+import { balanceOfLegacy, getLegacyWallet, historyOfLegacy } from './legacy.ts'
+import { LegacyBalance, LegacyBalanceQuery, LegacyWallet, NewLegacyWallet } from './schema.ts'
+
+const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
+
+export const legacyWalletOperations: readonly Operation[] = [
+  operation({
+    id: 'wallets.legacy.create',
+    method: 'POST',
+    path: '/wallets',
+    summary: "Provide the organisation's legacy wallet.",
+    description:
+      'Made the first time (201), and the same wallet from then on (200), whichever coin is named: its coins are balances of one address.',
+    input: NewLegacyWallet,
+    output: LegacyWallet,
+    status: 201,
+    otherOutputs: { 200: LegacyWallet },
+    errors: failLegacy.table,
+    // Custody may ask a key service, which no transaction waits for.
+    idempotency: 'intent',
+    turns: masterWalletTurns,
+    resume: providedLegacyWallet,
+    run: (ctx, { body }) => provideLegacyWallet(ctx, body),
+  }),
+  operation({
+    id: 'wallets.legacy.get',
+    method: 'GET',
+    path: '/wallets/me',
+    summary: "Get the organisation's legacy wallet, with the coin that it was made for.",
+    output: LegacyWallet,
+    errors: notFound,
+    run: (ctx) => getLegacyWallet(ctx),
+  }),
+  operation({
+    id: 'wallets.legacy.balance',
+    method: 'GET',
+    path: '/wallets/balance',
+    summary: 'Read what the legacy wallet holds of its coins.',
+    query: LegacyBalanceQuery,
+    output: LegacyBalance,
+    errors: { ...legacyErrors, ...chainErrors },
+    run: (ctx, { query }) => balanceOfLegacy(ctx, query),
+  }),
+  operation({
+    id: 'wallets.legacy.history',
+    method: 'GET',
+    path: '/wallets/history',
+    summary: 'List what moved at the legacy wallet, newest first.',
+    query: TransactionQuery,
+    output: WalletTransaction,
+    list: true,
+    errors: { ...notFound, 'chain-not-available': failChainName.table['chain-not-available'] },
+    run: (ctx, { query }) => historyOfLegacy(ctx, query),
+  }),
+]

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { id } from '../../../platform/ids.ts'
+import { Instant } from '../../../platform/wire.ts'
+import { ChainName } from '../../chains/index.ts'
+import { Balance } from '../balances/schema.ts'
+import { LegacyCoin } from './coins.ts'
+
+const description = 'USDC_E is on tempo, USDC and USDT are on ethereum.'
+
+export const NewLegacyWallet = z.strictObject({ coin: LegacyCoin.default('USDC_E').meta({ description }) })
+export type NewLegacyWallet = z.output<typeof NewLegacyWallet>
+
+/** The wallet of an organisation in one environment, as the one coin sees it: the address is the same for all. */
+export const LegacyWallet = z.strictObject({
+  id: id('mwt'),
+  address: z.string(),
+  coin: LegacyCoin,
+  chain: ChainName,
+  createdAt: Instant,
+})
+export type LegacyWallet = z.input<typeof LegacyWallet>
+
+export const LegacyBalanceQuery = z.strictObject({
+  coin: LegacyCoin.optional().meta({ description: 'This one alone; every coin of the environment when left out.' }),
+})
+export type LegacyBalanceQuery = z.output<typeof LegacyBalanceQuery>
+
+/** What the wallet holds. `tokenSymbol` is the token on the chain, which in the test environment may be another that stands for the coin. */
+export const LegacyBalance = z.strictObject({
+  id: id('mwt'),
+  address: z.string(),
+  balances: z.array(z.strictObject({ coin: LegacyCoin, ...Balance.shape })),
+})
+export type LegacyBalance = z.input<typeof LegacyBalance>
