@@ -13,11 +13,11 @@ import { z } from 'zod'
 import { follow } from '../../src/features/withdrawals/withdraw/follow.ts'
 import { NewWithdrawal } from '../../src/features/withdrawals/withdraw/schema.ts'
 import { createWithdrawal } from '../../src/features/withdrawals/withdraw/withdraw.ts'
-import type { OffRamp, Payout } from '../../src/partners/offramp/port.ts'
 import type { Ctx, Deps } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { id, newId } from '../../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { aPartner, Death, mortal } from '../off-ramp-partner.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
 
 let base: DevChain
@@ -254,66 +254,6 @@ test('five at once out of a wallet that can pay two are two, and the others fail
   expect(countByStatus(answers)).toEqual({ 201: 2, 422: 3 })
   await expect.poll(() => tokenBalance(base, 'USDC', stage.address), { timeout: 10_000 }).toBe(0n)
 })
-
-/** A partner that the test directs, and counts. */
-function aPartner(says: { payout?: () => Partial<Payout>; fails?: () => boolean } = {}) {
-  const payouts = new Map<string, Payout>()
-  const asked = { payouts: 0 }
-  const told = (payout: Payout): Payout => ({ ...payout, ...says.payout?.() })
-  const partner: OffRamp = {
-    name: 'sandbox',
-    createAccount: async ({ key }) => ({ ok: true, value: { accountId: key, isActive: true } }),
-    async createPayout({ key, rawAmount }) {
-      asked.payouts += 1
-      const address = `0x${(asked.payouts + 4096 * Date.now()).toString(16).padStart(40, '1')}` as Address
-      const state = { state: 'pending_conversion', partnerState: 'waiting', awaitsDeposit: true } as const
-      const known = payouts.get(key) ?? { payoutId: `p-${key}`, deposit: { address, rawAmount }, ...state }
-      payouts.set(key, known)
-      if (says.fails?.() === true) throw new Error('the answer was lost')
-      return { ok: true, value: told(known) }
-    },
-    async readPayout(payoutId) {
-      const known = payouts.get(payoutId.slice(2))
-      return known === undefined ? undefined : told(known)
-    },
-  }
-  return { partner, asked, payouts }
-}
-
-class Death extends Error {}
-
-/** The same process, at whose n-th step everything fails and goes on failing, as for one that is gone. */
-function mortal(deps: Deps, lifetime: number): Deps {
-  let steps = 0
-  const around = async <T>(doing: () => Promise<T>): Promise<T> => {
-    if (++steps >= lifetime) throw new Death('this process is gone')
-    const result = await doing()
-    if (++steps >= lifetime) throw new Death('this process is gone')
-    return result
-  }
-  const { db, offRamps } = deps
-  const ramp = offRamps.test
-  return {
-    ...deps,
-    db: {
-      ...db,
-      one: (row, statement) => around(() => db.one(row, statement)),
-      maybeOne: (row, statement) => around(() => db.maybeOne(row, statement)),
-      many: (row, statement) => around(() => db.many(row, statement)),
-      run: (statement) => around(() => db.run(statement)),
-      tx: (doing) => around(() => db.tx((tx) => around(() => doing(tx)))),
-    },
-    offRamps: {
-      ...offRamps,
-      test: ramp && {
-        ...ramp,
-        createAccount: (asked) => around(() => ramp.createAccount(asked)),
-        createPayout: (asked) => around(() => ramp.createPayout(asked)),
-        readPayout: (asked) => around(() => ramp.readPayout(asked)),
-      },
-    },
-  }
-}
 
 const Found = z.object({
   id: id('wdr'),
