@@ -248,6 +248,13 @@ test('fifty repeats of one Idempotency-Key at two processes are one withdrawal',
   await expect.poll(() => tokenBalance(base, 'USDC', stage.address), { timeout: 10_000 }).toBe(100_000_000n)
 })
 
+test('as many at once as the wallet can pay are all taken: being overtaken is no lack of money', async () => {
+  const stage = await aStage(400_000_000n)
+  const answers = await Promise.all(Array.from({ length: 4 }, () => withdraw(stage)))
+  expect(countByStatus(answers)).toEqual({ 201: 4 })
+  await expect.poll(() => tokenBalance(base, 'USDC', stage.address), { timeout: 10_000 }).toBe(0n)
+})
+
 test('five at once out of a wallet that can pay two are two, and the others fail with nothing moved', async () => {
   const stage = await aStage(200_000_000n)
   const answers = await Promise.all(Array.from({ length: 5 }, () => withdraw(stage)))

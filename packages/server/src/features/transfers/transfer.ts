@@ -103,7 +103,7 @@ async function makeTransfer(
 }
 
 /** Does again what others overtook, from the weighing on: so that what is refused is refused for what there is. */
-async function notOvertaken<T>(work: () => Promise<T>): Promise<T> {
+export async function notOvertaken<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()

@@ -3,7 +3,7 @@ import { fail as failPartner } from '../../../partners/errors.ts'
 import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { Problem } from '../../../platform/errors.ts'
-import { type NewTransfer, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
+import { type NewTransfer, notOvertaken, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
 import { end } from './end.ts'
 import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
 
@@ -73,12 +73,16 @@ async function whyNotWanted(partner: OffRamp, payoutId: string): Promise<Fault |
 async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}`): Promise<void> {
   try {
     const request = transferOf(row, toAddress)
-    const plan = await planTransfer(ctx, request)
-    await prepareTransfer(ctx, plan)
-    await ctx.db.tx(async (tx) => {
-      const { transferId, status } = await lockWithdrawal(tx, ctx.tenant, row.id)
-      if (transferId !== null || status === 'failed') return
-      await setTransfer(tx, ctx.tenant, row.id, await storeTransfer(ctx, tx, { request, plan, purpose: 'withdrawal' }))
+    // What another request drew in the same moment is no lack of money: the wallet is weighed again.
+    await notOvertaken(async () => {
+      const plan = await planTransfer(ctx, request)
+      await prepareTransfer(ctx, plan)
+      await ctx.db.tx(async (tx) => {
+        const { transferId, status } = await lockWithdrawal(tx, ctx.tenant, row.id)
+        if (transferId !== null || status === 'failed') return
+        const stored = await storeTransfer(ctx, tx, { request, plan, purpose: 'withdrawal' })
+        await setTransfer(tx, ctx.tenant, row.id, stored)
+      })
     })
   } catch (error) {
     if (!(error instanceof Problem) || error.entry.status >= 500) throw error
