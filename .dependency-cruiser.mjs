@@ -86,6 +86,20 @@ export default {
       to: { pathNot: ['^packages/(cli|sdk|protocol)/src/'], dependencyTypesNot: ['core'] },
     },
     {
+      name: 'the-mcp-server-needs-the-sdk-the-login-and-the-official-sdk-alone',
+      severity: 'error',
+      comment: 'Of packages/cli only its index, which finds the key that purser login keeps.',
+      from: { path: '^packages/mcp/src/', pathNot: '\\.test\\.ts$' },
+      to: {
+        pathNot: [
+          '^packages/(mcp|sdk)/src/',
+          '^packages/cli/src/index\\.ts$',
+          'node_modules/@modelcontextprotocol/sdk/',
+        ],
+        dependencyTypesNot: ['core'],
+      },
+    },
+    {
       name: 'surfaces-meet-the-server-over-http',
       severity: 'error',
       from: { path: '^packages/(sdk|cli|mcp|dashboard)/src/' },
@@ -97,7 +111,7 @@ export default {
       from: { path: features, pathNot: '\\.test\\.ts$' },
       to: {
         path: `${server}(chain|custody|partners)/`,
-        pathNot: `${server}(chain|partners)/errors\\.ts$`,
+        pathNot: `${server}(chain|custody|partners)/errors\\.ts$`,
         dependencyTypesNot: ['type-only'],
       },
     },
@@ -111,7 +125,7 @@ export default {
       name: 'only-deps-imports-custody',
       severity: 'error',
       from: { path: server, pathNot: [`${server}deps\\.ts$`, `${server}custody/`, `${server}admin/`, '\\.test\\.ts$'] },
-      to: { path: `${server}custody/`, dependencyTypesNot: ['type-only'] },
+      to: { path: `${server}custody/`, pathNot: `${server}custody/errors\\.ts$`, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'one-file-names-the-http-library',

@@ -12,6 +12,7 @@ import {
 import path from 'node:path'
 import { transformSync } from 'esbuild'
 import ts from 'typescript'
+import { pages } from './packages/mcp/src/documents.ts'
 
 const root = import.meta.dirname
 const packages = path.join(root, 'packages')
@@ -23,12 +24,13 @@ const published = {
   protocol: { node: 20, programs: {} },
   sdk: { node: 20, programs: {} },
   cli: { node: 20, programs: {} },
+  mcp: { node: 20, programs: {} },
   server: { node: 24, programs: { 'purser-serve': './src/main.ts' } },
 }
 
 type Name = keyof typeof published
 
-const names = ['protocol', 'sdk', 'cli', 'server'] as const satisfies readonly Name[]
+const names = ['protocol', 'sdk', 'cli', 'mcp', 'server'] as const satisfies readonly Name[]
 
 /**
  * Makes one publishable npm package of each published workspace, in the directory that `place` says, and answers the
@@ -150,6 +152,7 @@ function finish(name: Name, dist: string): void {
   for (const file of globSync('**/*.{json,sql}', { cwd: sourceOf(name) })) {
     cpSync(path.join(sourceOf(name), file), path.join(dist, file))
   }
+  if (name === 'mcp') copyGuide(dist)
   const files = readdirSync(dist).sort()
   for (const file of ['README.md', 'LICENSE']) {
     const found = [path.join(packages, name, file), path.join(root, file)].find((candidate) => existsSync(candidate))
@@ -158,6 +161,12 @@ function finish(name: Name, dist: string): void {
   const manifest = publicManifest(name, files)
   for (const program of Object.values(recordOf(manifest.bin))) makeProgram(path.join(dist, String(program)))
   write(dist, 'package.json', `${JSON.stringify(manifest, null, 2)}\n`)
+}
+
+/** What agents read besides the tools. */
+function copyGuide(dist: string): void {
+  for (const { name } of pages) cpSync(path.join(root, 'docs', `${name}.md`), path.join(dist, 'docs', `${name}.md`))
+  cpSync(path.join(root, 'openapi.json'), path.join(dist, 'openapi.json'))
 }
 
 function publicManifest(name: Name, files: readonly string[]): Json {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 const root = import.meta.dirname
-const published = ['protocol', 'sdk', 'cli', 'server']
+const published = ['protocol', 'sdk', 'cli', 'mcp', 'server']
 
 /** What may be shipped with an Apache-2.0 service: permissive, no duty to publish source. All else is refused. */
 const permissive = [

@@ -8,7 +8,7 @@ export const featureEdges = {
   chains: [],
   plans: [],
   sessions: ['payments', 'plans', 'vaults'],
-  transfers: ['chains', 'wallets'],
+  transfers: ['chains', 'plans', 'wallets'],
   vaults: ['plans'],
   registry: [],
   webhooks: ['plans'],

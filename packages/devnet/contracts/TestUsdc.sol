@@ -40,6 +40,7 @@ contract TestUsdc {
     event Transfer(address indexed from, address indexed to, uint256 value);
     event Approval(address indexed owner, address indexed spender, uint256 value);
     event Mint(address indexed minter, address indexed to, uint256 amount);
+    event Burn(address indexed burner, uint256 amount);
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
     event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
     event Blacklisted(address indexed account);
@@ -57,13 +58,23 @@ contract TestUsdc {
 
     // What only a test may do: no owner guards these.
 
-    function mint(address to, uint256 amount) external {
+    function mint(address to, uint256 amount) external returns (bool) {
         require(to != address(0), "FiatToken: mint to the zero address");
         require(amount > 0, "FiatToken: mint amount not greater than 0");
         totalSupply += amount;
         _setBalance(to, balanceOf(to) + amount);
         emit Mint(msg.sender, to, amount);
         emit Transfer(address(0), to, amount);
+        return true;
+    }
+
+    function burn(uint256 amount) external {
+        require(amount > 0, "FiatToken: burn amount not greater than 0");
+        require(amount <= balanceOf(msg.sender), "FiatToken: burn amount exceeds balance");
+        totalSupply -= amount;
+        _setBalance(msg.sender, balanceOf(msg.sender) - amount);
+        emit Burn(msg.sender, amount);
+        emit Transfer(msg.sender, address(0), amount);
     }
 
     function blacklist(address account) external {

@@ -9,6 +9,7 @@ export type AnvilOptions = {
 
   chainId: number
   isTempo: boolean
+  takesL1Fee?: boolean
   port?: number
   blockTimeSeconds?: number
   loadState?: string
@@ -37,6 +38,7 @@ function spawnAnvil(options: AnvilOptions): ChildProcess {
   if (options.isTempo) args.push('--network', 'tempo', '--hardfork', 'T4', '--mixed-mining')
   // anvil's own 30 million is half of what Ethereum's and a fifth of what Base's blocks hold.
   else args.push('--gas-limit', '60000000')
+  if (options.takesL1Fee === true) args.push('--network', 'optimism')
   if (options.blockTimeSeconds !== undefined) args.push('--block-time', String(options.blockTimeSeconds))
   if (options.loadState !== undefined) args.push('--load-state', options.loadState)
   if (options.mark !== undefined) args.push('--cache-path', options.mark)

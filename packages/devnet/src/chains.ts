@@ -15,6 +15,8 @@ export type ChainOptions = {
   stateFile?: string
   /** Left out: a block per transaction, at once. On Tempo always at least one block a second. */
   blockTimeSeconds?: number
+  /** Takes a data fee for each transaction, as networks of the OP Stack do; `setL1Fee` says how much. Left out: none. */
+  takesL1Fee?: boolean
 }
 
 export type DevChain = {
@@ -102,6 +104,7 @@ function anvilOptions(options: ChainOptions, network: Network, stateFile: string
   return {
     chainId: network.chainId,
     isTempo,
+    ...(options.takesL1Fee === undefined ? {} : { takesL1Fee: options.takesL1Fee }),
     ...(options.port === undefined ? {} : { port: options.port }),
     ...(blockTimeSeconds === undefined ? {} : { blockTimeSeconds }),
     ...(stateFile === undefined ? {} : { mark: markOf(stateFile) }),

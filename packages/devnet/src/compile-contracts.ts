@@ -4,6 +4,9 @@ import solc from 'solc'
 const contracts = [
   { source: 'SandboxBridge.sol', name: 'SandboxBridge' },
   { source: 'SandboxPool.sol', name: 'SandboxPool' },
+  { source: 'TestGasPriceOracle.sol', name: 'TestGasPriceOracle' },
+  { source: 'TestLifiDiamond.sol', name: 'TestLifiDiamond' },
+  { source: 'TestRelayDepository.sol', name: 'TestRelayDepository' },
   { source: 'TestSanctionsList.sol', name: 'TestSanctionsList' },
   { source: 'TestPermit2Proxy.sol', name: 'TestExactPermit2Proxy' },
   { source: 'TestPermit2Proxy.sol', name: 'TestUptoPermit2Proxy' },

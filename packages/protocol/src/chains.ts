@@ -57,6 +57,11 @@ export type Network = {
   readonly confirmationDepth: number
   readonly depositFinality: DepositFinality
   readonly settlesEip3009: boolean
+  /**
+   * The contract that says what a transaction pays beside its gas for its bytes on Ethereum (OP Stack specifications, predeploy
+   * `GasPriceOracle`); null where a transaction pays for gas alone.
+   */
+  readonly l1FeeOracle: Address | null
   readonly tokens: readonly TokenInfo[]
 }
 

@@ -88,6 +88,7 @@ export {
 } from './hd.ts'
 export type { Jws, JwsHeader } from './jws.ts'
 export { composeJws, jwsSigningInput, parseJws } from './jws.ts'
+export { l1FeeOf, l1ShareBytes } from './l1-fee.ts'
 export type { MerkleInclusion } from './merkle.ts'
 export {
   isMerkleIncluded,

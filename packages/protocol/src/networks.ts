@@ -20,6 +20,9 @@ function tip20(symbol: string, name: string, address: Address): TokenInfo {
   return { symbol, name, address, decimals: 6, eip3009: false, eip712: null }
 }
 
+/** At one address on every network of the OP Stack (specifications, predeploys, `GasPriceOracle`). */
+const gasPriceOracle: Address = '0x420000000000000000000000000000000000000F'
+
 const pathUsd = tip20('pathUSD', 'pathUSD', '0x20C0000000000000000000000000000000000000')
 
 /**
@@ -42,6 +45,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 5,
     depositFinality: { tag: 'safe' },
     settlesEip3009: true,
+    l1FeeOracle: gasPriceOracle,
     tokens: [usdc('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 'USD Coin')],
   },
   {
@@ -55,6 +59,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 3,
     depositFinality: { tag: 'safe' },
     settlesEip3009: true,
+    l1FeeOracle: null,
     tokens: [
       usdc('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 'USD Coin'),
       usdt('0xdAC17F958D2ee523a2206206994597C13D831ec7'),
@@ -71,6 +76,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 5,
     depositFinality: { tag: 'safe' },
     settlesEip3009: true,
+    l1FeeOracle: gasPriceOracle,
     tokens: [
       usdc('0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85', 'USD Coin'),
       usdt('0x94b008aA00579c1307B0EF2c499aD98a8ce58e58'),
@@ -87,6 +93,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 20,
     depositFinality: { tag: 'safe' },
     settlesEip3009: true,
+    l1FeeOracle: null,
     tokens: [usdc('0xaf88d065e77c8cC2239327C5EDb3A432268e5831', 'USD Coin')],
   },
   {
@@ -100,6 +107,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 10,
     depositFinality: { tag: 'finalized' },
     settlesEip3009: true,
+    l1FeeOracle: null,
     tokens: [usdc('0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359', 'USD Coin')],
   },
   {
@@ -113,6 +121,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 1,
     depositFinality: { tag: 'finalized' },
     settlesEip3009: false,
+    l1FeeOracle: null,
     tokens: [tip20('USDC_E', 'Bridged USDC', '0x20C000000000000000000000b9537d11c60E8b50'), pathUsd],
   },
   {
@@ -126,6 +135,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 1,
     depositFinality: { depth: 1 },
     settlesEip3009: true,
+    l1FeeOracle: gasPriceOracle,
     tokens: [usdc('0x036CbD53842c5426634e7929541eC2318f3dCF7e', 'USDC')],
   },
   {
@@ -139,6 +149,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 1,
     depositFinality: { depth: 1 },
     settlesEip3009: true,
+    l1FeeOracle: null,
     tokens: [usdc('0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238', 'USDC')],
   },
   {
@@ -152,6 +163,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 1,
     depositFinality: { depth: 1 },
     settlesEip3009: false,
+    l1FeeOracle: null,
     tokens: [
       pathUsd,
       tip20('AlphaUSD', 'AlphaUSD', '0x20C0000000000000000000000000000000000001'),
@@ -170,6 +182,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 1,
     depositFinality: { depth: 1 },
     settlesEip3009: true,
+    l1FeeOracle: gasPriceOracle,
     tokens: [usdc('0x5fd84259d66Cd46123540766Be93DFE6D43130D7', 'USDC')],
   },
   {
@@ -183,6 +196,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 1,
     depositFinality: { depth: 1 },
     settlesEip3009: true,
+    l1FeeOracle: null,
     tokens: [usdc('0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d', 'USD Coin')],
   },
   {
@@ -196,6 +210,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 1,
     depositFinality: { depth: 1 },
     settlesEip3009: true,
+    l1FeeOracle: null,
     tokens: [usdc('0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582', 'USDC')],
   },
 ]

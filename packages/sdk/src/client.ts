@@ -2,6 +2,7 @@ import { accountOf } from './account.ts'
 import { billingOf } from './billing.ts'
 import { facilitatorOf } from './facilitator.ts'
 import { organisationsOf } from './organisations.ts'
+import { listing } from './paging.ts'
 import { paymentsOf } from './payments.ts'
 import { registryOf } from './registry.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
@@ -57,6 +58,9 @@ export function createPurser(options: PurserOptions) {
      */
     request: async (method: Method, path: `/${string}`, request?: RequestOptions): Promise<unknown> =>
       (await send(method, path, request)).body,
+    /** Any list, also one that this version has no method for. */
+    list: (path: `/${string}`, { query, ...options }: Omit<RequestOptions, 'body' | 'idempotencyKey'> = {}) =>
+      listing<unknown>(send, path, query, options),
   }
 }
 

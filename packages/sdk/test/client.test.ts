@@ -228,6 +228,14 @@ test('a key with a line break is refused when the client is made, and neither er
   expect(`${error.stack}${JSON.stringify(error)}${JSON.stringify(client())}`).not.toContain(apiKey)
 })
 
+test('any list can be read by its path, over all its pages', async () => {
+  fake.script('/new-things?a=1', { status: 200, body: [1], headers: { link: '</x?cursor=c2>; rel="next"' } })
+  fake.script('/new-things?a=1&cursor=c2', { status: 200, body: [2] })
+  const list = client().list('/new-things', { query: { a: 1 } })
+  expect(await list.page()).toEqual({ items: [1], cursor: 'c2' })
+  expect(await list.toArray({ limit: 10 })).toEqual([1, 2])
+})
+
 test('any operation can be called by method and path', async () => {
   fake.script('/new-thing?a=1', { status: 201, body: { made: true } })
   const made = await client().request('POST', '/new-thing', { query: { a: 1, b: undefined }, body: { x: 1 } })

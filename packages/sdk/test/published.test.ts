@@ -10,7 +10,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 
 const root = path.resolve(import.meta.dirname, '../../..')
-const names = ['protocol', 'sdk', 'cli', 'server']
+const names = ['protocol', 'sdk', 'cli', 'mcp', 'server']
 
 /** Outside of the workspace, so that a package finds what its own manifest names and nothing else. */
 const consumer = mkdtempSync(path.join(tmpdir(), 'purser-published-'))
@@ -101,6 +101,30 @@ test.each([...nodes])(
     writeFileSync(path.join(consumer, 'run.mjs'), script)
     const { stdout, stderr } = await run(node, ['--no-warnings', 'run.mjs'])
     expect({ stdout, stderr }).toEqual({ stdout: `${'function '.repeat(6)}0.01 true\n`, stderr: '' })
+  },
+)
+
+test.each([...nodes])(
+  'the published MCP server answers with its tools and its guide in Node %s',
+  async (_version, node) => {
+    const { composeApiKey } = await import('@purser/protocol')
+    const script = `
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
+    const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
+    const client = new Client({ name: 'consumer', version: '0' })
+    const [program, env] = [process.argv[2], { PURSER_API_KEY: process.argv[3], PURSER_BASE_URL: 'http://127.0.0.1:9' }]
+    await client.connect(new StdioClientTransport({ command: process.execPath, args: [program], env, stderr: 'ignore' }))
+    const { tools } = await client.listTools()
+    const pages = (await client.listResources()).resources
+    for (const { uri } of pages) await client.readResource({ uri })
+    console.log(tools.some(({ name }) => name === 'transfers_create'), pages.length > 10)
+    await client.close()`
+    const directory = path.join(installed, 'mcp')
+    writeFileSync(path.join(directory, 'consumer.mjs'), script)
+    const started = path.join(directory, manifestOf('mcp').bin['purser-mcp'] ?? 'no program')
+    const key = composeApiKey('test', new Uint8Array(32))
+    const { stdout, stderr } = await run(node, ['--no-warnings', path.join(directory, 'consumer.mjs'), started, key])
+    expect({ stdout, stderr }).toEqual({ stdout: 'true true\n', stderr: '' })
   },
 )
 

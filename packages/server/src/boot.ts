@@ -1,8 +1,8 @@
 import type { Config } from './config.ts'
 import { buildDeps, type Overrides } from './deps.ts'
 import { createSettlementLanes, settlementHandler } from './features/payments/index.ts'
-import { transferHandler } from './features/transfers/index.ts'
-import { startDepositWatcher, startSweepLanes, sweepHandler } from './features/wallets/index.ts'
+import { authorisedHandler, startAuthorisedLanes, transferHandler } from './features/transfers/index.ts'
+import { startDepositWatcher, startSweepLanes, sweepHandler, tempoSweepHandler } from './features/wallets/index.ts'
 import { WebhookWorker } from './features/webhooks/index.ts'
 import { partnerPages } from './features/withdrawals/index.ts'
 import { jobs, recurring } from './jobs.ts'
@@ -55,17 +55,19 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
 type Built = Awaited<ReturnType<typeof buildDeps>>
 
 function startWork(deps: Deps, built: Built, { depositPollMsMax }: BootOptions): () => Promise<void> {
-  built.lanes.start([settlementHandler(deps), sweepHandler(deps)])
-  deps.accountLanes.start([transferHandler(deps)])
+  built.lanes.start([settlementHandler(deps), sweepHandler(deps), authorisedHandler(deps)])
+  deps.accountLanes.start([transferHandler(deps), tempoSweepHandler(deps)])
   const settlementLanes = createSettlementLanes(deps, built.lanes)
   built.onSettlementWanted(() => settlementLanes.nudge())
   const sweepLanes = startSweepLanes(deps, built.lanes)
+  const authorisedLanes = startAuthorisedLanes(deps, built.lanes)
   const webhooks = new WebhookWorker(deps)
   built.onDeliveriesWaiting(() => webhooks.wake())
   const runner = startRunner(deps, jobs, recurring)
   const deposits = startDepositWatcher(deps, depositPollMsMax === undefined ? {} : { pollMsMax: depositPollMsMax })
   return async () => {
-    await Promise.all([settlementLanes.stop(), sweepLanes.stop(), runner.stop(), deposits.stop()])
+    const planners = [settlementLanes, sweepLanes, authorisedLanes, runner, deposits]
+    await Promise.all(planners.map((planner) => planner.stop()))
     // Last, since those may still have written events; what it leaves is another process's.
     await webhooks.stop()
     await Promise.all([built.lanes.stop(), deps.accountLanes.stop()])

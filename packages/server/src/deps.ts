@@ -32,7 +32,6 @@ import type { Deps } from './platform/ctx.ts'
 import { openDb } from './platform/db/db.ts'
 import { migrate } from './platform/db/migrate.ts'
 import { createGuardedFetch } from './platform/guarded-fetch.ts'
-import { createLimiter } from './platform/http/limits.ts'
 import { createLog, type Log } from './platform/log.ts'
 import { createMetrics, type Metrics } from './platform/metrics.ts'
 import { createOutbound } from './platform/outbound.ts'
@@ -152,6 +151,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
         deps: floor,
         chains,
         except: custody.settler.address,
+        sponsor: custody.settler,
         signerOf: createAccountSigners({ db, walletKeys: custody.walletKeys }),
       }),
       transferWaitMs: config.transferWaitMs,
@@ -164,10 +164,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       facilitatorWaitMs: config.facilitatorWaitMs,
       settlerAddress: custody.settler.address,
       settleMicroUsdMin: config.settleMicroUsdMin,
-      admitChallenge: createLimiter(
-        { perSecond: config.challengesPerCallerMax / 60, burst: config.challengesPerCallerMax },
-        clock,
-      ),
+      challengesPerCallerMax: config.challengesPerCallerMax,
     }
     return {
       deps,

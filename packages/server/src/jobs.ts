@@ -1,4 +1,4 @@
-import { followTransactions, paymentRecurring } from './features/payments/index.ts'
+import { followTransactions, paymentRecurring, sweepCallers } from './features/payments/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { transferRecurring } from './features/transfers/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
@@ -24,6 +24,7 @@ const sweepIdempotency: Recurring = {
 export const recurring: readonly Recurring[] = [
   sweepIdempotency,
   ...paymentRecurring,
+  sweepCallers,
   ...sessionRecurring,
   followTransactions,
   followVaults,

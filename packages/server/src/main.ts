@@ -2,6 +2,7 @@ import { flushCompileCache } from 'node:module'
 import { networks } from '@purser/protocol'
 import { bootServer } from './boot.ts'
 import { faultsAsText, readConfig } from './config.ts'
+import { Problem } from './platform/errors.ts'
 import { giveBackStartMemory } from './platform/memory.ts'
 
 const config = readConfig(
@@ -47,5 +48,6 @@ process.exit(0)
 /** A refused connection to a name with several addresses is an error without words around those that have them. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
+  if (error instanceof Problem && error.cause !== undefined) return `${error.message} ${reasonOf(error.cause)}`
   return error instanceof Error ? error.message : String(error)
 }

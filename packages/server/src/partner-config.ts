@@ -10,6 +10,8 @@ export interface PartnerSettings {
     readonly customerId: string
     readonly webhookPublicKey: string | undefined
   }
+  /** Circle's attestation service; it asks for no key, so it is there unless said otherwise. */
+  readonly cctp?: { readonly baseUrl: string }
   readonly relay?: KeyedApi
   readonly lifi?: KeyedApi
   /** The contracts through which the test environment swaps and bridges, on every chain of a development deployment. */
@@ -28,8 +30,10 @@ export function readPartners(env: Env, faults: ConfigFault[]): PartnerSettings {
   const bridge = readBridge(env, faults)
   const relay = readKeyed(env, faults, { name: 'RELAY', baseUrl: 'https://api.relay.link' })
   const lifi = readKeyed(env, faults, { name: 'LIFI', baseUrl: 'https://li.quest/v1' })
+  const cctp = readUrl(env, faults, { name: 'CCTP_API_URL', baseUrl: 'https://iris-api.circle.com' })
   const sandbox = readSandbox(env, faults)
   return {
+    cctp: { baseUrl: cctp },
     ...(sandbox === undefined ? {} : { sandbox }),
     ...(bridge === undefined ? {} : { bridge }),
     ...(relay === undefined ? {} : { relay }),
@@ -73,9 +77,7 @@ function readKeyed(
 ): KeyedApi | undefined {
   const [keyName, urlName] = [`${name}_API_KEY`, `${name}_API_URL`]
   const apiKey = env[keyName] ?? ''
-  const url = env[urlName] || baseUrl
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    faults.push({ name: urlName, fault: 'is not usable', how: `set it to an address, or leave it out for ${baseUrl}` })
+  const url = readUrl(env, faults, { name: urlName, baseUrl })
   if (apiKey === '') {
     if ((env[urlName] ?? '') !== '') faults.push(withoutKey(urlName, keyName))
     return undefined
@@ -86,7 +88,19 @@ function readKeyed(
       fault: 'is not usable',
       how: 'set it to the key as the partner gave it, without spaces',
     })
-  return { apiKey, baseUrl: url.replace(/\/+$/, '') }
+  return { apiKey, baseUrl: url }
+}
+
+/** Without a slash at its end. */
+function readUrl(
+  env: Env,
+  faults: ConfigFault[],
+  { name, baseUrl }: { readonly name: string; readonly baseUrl: string },
+): string {
+  const url = env[name] || baseUrl
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    faults.push({ name, fault: 'is not usable', how: `set it to an address, or leave it out for ${baseUrl}` })
+  return url.replace(/\/+$/, '')
 }
 
 /** A PEM in one variable: its line feeds may be written as `\n`. */

@@ -1,8 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { operations } from './operations.ts'
 import { type ErrorEntry, failPlatform } from './platform/errors.ts'
-import { errorsOf } from './platform/http/openapi.ts'
-import { allErrors } from './platform/http/pages.ts'
+import { allErrors, errorsOf } from './platform/http/refusals.ts'
 
 /** One refusal, and the operations whose own table has it. A code may have two: 404 named in a path, 422 in a body. */
 interface Refusal {

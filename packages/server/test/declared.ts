@@ -17,30 +17,67 @@ export interface WireAnswer {
  * Why the committed `openapi.json` does not allow this answer to the operation, or undefined when it does: status, media
  * type and body, and the request id that every answer carries.
  */
-export function whyNotDeclared(operation: Pick<Operation, 'method' | 'path'>, answer: WireAnswer): string | undefined {
+export function whyNotDeclared(
+  operation: { readonly method: string; readonly path: string },
+  answer: WireAnswer,
+): string | undefined {
   const { status, headers, text } = answer
   if (!/^req_[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(headers.get('x-request-id') ?? ''))
     return `${status} without X-Request-Id`
-  const response = memberOf(openApi.paths, operation.path, operation.method.toLowerCase(), 'responses', String(status))
+  const answers = ['paths', operation.path, operation.method.toLowerCase(), 'responses', String(status)]
+  const place = referredFrom(answers)
+  const response = memberOf(openApi, ...place)
   if (response === undefined) return `${status} is not declared: ${text.slice(0, 300)}`
+  const undeclared = [...headers.keys()].find((name) => !isHeaderDeclared(response, name))
+  if (undeclared !== undefined) return `${status} with the header ${undeclared}, which is not declared`
+  const code = /\/problems\/([\w-]+)"/.exec(text)?.[1]
+  const examples = memberOf(response, 'content', problemType, 'examples')
+  if (examples !== undefined && memberOf(examples, code ?? '') === undefined)
+    return `${status} is not declared to be ${code}: ${text.slice(0, 300)}`
   const content = memberOf(response, 'content')
   if (content === undefined) return text === '' ? undefined : `${status} must have no body`
   const type = (headers.get('content-type') ?? '').split(';')[0] ?? ''
   if (memberOf(content, type) === undefined && memberOf(content, '*/*') === undefined)
     return `${status} is not declared as ${type}`
   if (!type.endsWith('json')) return undefined
-  const validate = validatorOf([
-    'paths',
-    operation.path,
-    operation.method.toLowerCase(),
-    'responses',
-    String(status),
-    'content',
-    type,
-    'schema',
-  ])
+  const validate = validatorOf([...place, 'content', type, 'schema'])
   const body: unknown = JSON.parse(text)
   return validate(body) ? undefined : `${status} ${ajv.errorsText(validate.errors)}: ${text.slice(0, 300)}`
+}
+
+/** The same for whatever operation is at an address as it was asked for; an address of none declares nothing. */
+export function whyNotDeclaredAt(
+  asked: { readonly method: string; readonly path: string },
+  answer: WireAnswer,
+): string | undefined {
+  const [path = ''] = asked.path.split('?')
+  const operation = templates.find(({ method, pattern }) => method === asked.method && pattern.test(path))
+  return operation === undefined ? undefined : whyNotDeclared(operation, answer)
+}
+
+/** Those without a name in the path first, as the router has it. */
+const templates = Object.entries(openApi.paths)
+  .sort(([left], [right]) => left.split('{').length - right.split('{').length)
+  .flatMap(([path, methods]) => {
+    const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+    return Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path, pattern }))
+  })
+
+const problemType = 'application/problem+json'
+
+/** Header fields of HTTP itself, which no operation declares. */
+const ofHttp =
+  /^(connection|keep-alive|date|transfer-encoding|content-(type|length)|cache-control|x-(content-type-options|accel-buffering))$/
+
+function isHeaderDeclared(response: unknown, name: string): boolean {
+  const declared = Object.keys(Object(memberOf(response, 'headers')))
+  return ofHttp.test(name) || declared.some((header) => header.toLowerCase() === name)
+}
+
+/** The place that is meant: another one where a reference stands there. */
+function referredFrom(place: readonly string[]): readonly string[] {
+  const reference = memberOf(openApi, ...place, '$ref')
+  return typeof reference === 'string' ? reference.replace(/^#\//, '').split('/') : place
 }
 
 function validatorOf(place: readonly string[]): ValidateFunction {

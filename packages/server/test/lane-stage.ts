@@ -6,7 +6,8 @@ import { type LaneParts, passLane, resumeLane } from '../src/chain/lane.ts'
 import { createLanes } from '../src/chain/lanes.ts'
 import type { ChainTransactionId, LaneHandler, Lanes, LaneTransaction, Signer } from '../src/chain/port.ts'
 import { createSignatures } from '../src/chain/recover.ts'
-import { createSigner } from '../src/custody/signer.ts'
+import { createAccountSigner, createSigner } from '../src/custody/signer.ts'
+import type { WalletSigner } from '../src/custody/wallet-keys.ts'
 import { type Clock, systemClock } from '../src/platform/clock.ts'
 import { type Db, sql, type Tx } from '../src/platform/db/db.ts'
 import { createLog } from '../src/platform/log.ts'
@@ -69,6 +70,14 @@ export type Stage = Awaited<ReturnType<typeof aLane>>
 export async function aSigner(): Promise<Signer> {
   const privateKey = systemRandom.bytes(32)
   return createSigner(async () => Uint8Array.from(privateKey), await createSignatures())
+}
+
+/** An account that also signs Tempo's own transactions, as a managed wallet's does. */
+export async function anAccount(): Promise<WalletSigner> {
+  const signatures = await createSignatures()
+  const privateKey = systemRandom.bytes(32)
+  const { address } = await createSigner(async () => Uint8Array.from(privateKey), signatures)
+  return createAccountSigner({ address, signDigest: async (digest) => signatures.sign(digest, privateKey) }, signatures)
 }
 
 export interface Payment {

@@ -13,7 +13,7 @@ export interface Asked {
 
 /** What it answers: JSON, raw text, nothing for ever, or a connection cut in the middle. */
 export type Told =
-  | { readonly status?: number; readonly json: unknown }
+  | { readonly status?: number; readonly json: unknown; readonly headers?: Readonly<Record<string, string>> }
   | { readonly status?: number; readonly text: string }
   | 'silence'
   | 'cut'
@@ -25,12 +25,12 @@ export interface PartnerDouble {
 }
 
 /** A partner's HTTP API on this machine, which remembers what it was asked. */
-export async function aPartner(answer: (asked: Asked) => Told): Promise<PartnerDouble> {
+export async function aPartner(answer: (asked: Asked) => Told | Promise<Told>): Promise<PartnerDouble> {
   const asked: Asked[] = []
   const server = createServer((request, response) => {
-    void read(request).then((one) => {
+    void read(request).then(async (one) => {
       asked.push(one)
-      tell(response, answer(one))
+      tell(response, await answer(one))
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -68,5 +68,6 @@ function tell(response: ServerResponse, told: Told): void {
     return
   }
   const text = 'json' in told ? JSON.stringify(told.json) : told.text
-  response.writeHead(told.status ?? 200, { 'content-type': 'application/json' }).end(text)
+  const headers = 'json' in told ? told.headers : {}
+  response.writeHead(told.status ?? 200, { 'content-type': 'application/json', ...headers }).end(text)
 }

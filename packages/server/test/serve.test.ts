@@ -147,14 +147,16 @@ test('the role api answers requests and settles nothing itself; the role work se
 })
 
 test('the live environment without a node says chain-not-configured and records nothing', async () => {
-  const service = await up(deployment.env)
   const { liveKey } = deployment
   const { account, credential } = await aPayer()
-  const wallet = await post(service, liveKey, '/wallet-infra/byo-wallets', {
-    address: account.address,
-    chain: 'base',
-    supportedTokens: ['USDC'],
-  })
+  const asWallet = { address: account.address, chain: 'base', supportedTokens: ['USDC'] }
+  // Made while there was a node, which the deployment has lost since.
+  const before = await up({ ...deployment.env, RPC_URL_BASE: 'http://127.0.0.1:1' })
+  const wallet = await post(before, liveKey, '/wallet-infra/byo-wallets', asWallet)
+  expect([wallet.status, await before.end('SIGTERM')]).toEqual([201, 0])
+  const service = await up(deployment.env)
+  const refused = await post(service, liveKey, '/wallet-infra/byo-wallets', asWallet)
+  expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-not-configured'])
   const asked = { walletId: wallet.body.id, resource: 'https://api.example.com/report', price: '0.01' }
   const challenge = await post(service, liveKey, '/payments/challenge', asked)
   const verified = await post(

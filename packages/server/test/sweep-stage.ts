@@ -13,18 +13,28 @@ export interface Swept {
 
 const masters = '/wallet-infra/master-wallets'
 
-/** A master with children that each hold so much of the token. */
+interface Place {
+  readonly chain: string
+  readonly token: string
+}
+const onBase: Place = { chain: 'base', token: 'USDC' }
+
+/** A master with children that each hold so much of the token, on Base and of USDC unless told otherwise. */
 export async function aFamily(
   world: World,
   org: Org,
   chain: DevChain,
-  { count, rawAmount = 1_000_000n }: { readonly count: number; readonly rawAmount?: bigint },
+  {
+    count,
+    rawAmount = 1_000_000n,
+    of = onBase,
+  }: { readonly count: number; readonly rawAmount?: bigint; readonly of?: Place },
 ): Promise<Swept> {
-  const { body } = await world.call(org.testKey, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
+  const { body } = await world.call(org.testKey, 'POST', masters, { chain: of.chain, supportedTokens: [of.token] })
   const path = `${masters}/${body.id}`
   const { list } = await world.call(org.testKey, 'POST', `${path}/child-addresses`, { count })
   const children = list.map((child) => ({ id: String(child.id), address: child.address as Address }))
-  if (rawAmount > 0n) for (const { address } of children) await fundToken(chain, 'USDC', address, rawAmount)
+  if (rawAmount > 0n) for (const { address } of children) await fundToken(chain, of.token, address, rawAmount)
   return { id: String(body.id), path, address: body.address as Address, children }
 }
 

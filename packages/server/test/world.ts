@@ -14,6 +14,7 @@ import type { PlanName } from '../src/features/plans/index.ts'
 import { newId, type OrganisationId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
+import { whyNotDeclaredAt } from './declared.ts'
 
 export interface Answer {
   readonly status: number
@@ -44,6 +45,13 @@ export interface World {
   /** Another process of the same deployment. */
   another(options?: Partial<Config>): Promise<{ readonly base: string; readonly server: RunningServer }>
   stop(): Promise<void>
+}
+
+/** Main networks with a node that nobody can reach, for live wallets whose chain no one asks: without a node they are refused. */
+export const unreachableMain: Config['rpcUrls'] = {
+  base: ['http://127.0.0.1:1'],
+  ethereum: ['http://127.0.0.1:1'],
+  tempo: ['http://127.0.0.1:1'],
 }
 
 /** A whole server on a database of its own, with the local chains that are given. */
@@ -186,7 +194,11 @@ export async function request(
     },
     ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
   })
-  return parseAnswer(response)
+  const { status, headers } = response
+  const text = await response.text()
+  const undeclared = whyNotDeclaredAt(asked, { status, headers, text })
+  if (undeclared !== undefined) throw new Error(`${asked.method} ${asked.path}: ${undeclared}`)
+  return parseAnswer(new Response(text === '' ? null : text, { status, headers }))
 }
 
 /** An answer's body as JSON. */

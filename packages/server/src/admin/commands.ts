@@ -3,16 +3,15 @@ import {
   createKeyAsOperator,
   Email,
   foundOrganisation,
-  listOrganisationIds,
   type NewApiKey,
   OrganisationType,
   setPlan,
   upsertAccount,
-  verifyAuditLog,
 } from '../features/organisations/index.ts'
 import { PlanName, planNames } from '../features/plans/index.ts'
 import { id, newId } from '../platform/ids.ts'
 import { text } from '../platform/wire.ts'
+import { auditCommands } from './audit-commands.ts'
 import { type Command, command } from './command.ts'
 import { keyCommands } from './key-commands.ts'
 import { setPolicy } from './policy-command.ts'
@@ -87,28 +86,6 @@ const changePlan = command({
   },
 })
 
-const verifyAuditLogs = command({
-  name: 'verify-audit-log',
-  summary: 'Recompute the hash chain of one audit log or of all; exit 1 when one is broken.',
-  options: { organisation: 'id of the organisation (org_…); all of them when left out' },
-  schema: z.strictObject({ organisation: id('org').optional() }),
-  async run(operator, { organisation }) {
-    const ids = organisation === undefined ? await listOrganisationIds(operator.db) : [organisation]
-    const results = []
-    for (const organisationId of ids) results.push(await judge(operator, organisationId))
-    const lines = results.map(({ organisationId, says }) => `${organisationId}  ${says}`)
-    const broken = results.some((result) => !result.intact)
-    return { text: lines.join('\n') || 'no organisations', json: results, exitCode: broken ? 1 : 0 }
-  },
-})
-
-async function judge(operator: Parameters<typeof verifyAuditLog>[0], organisationId: `org_${string}`) {
-  const verdict = await verifyAuditLog(operator, organisationId)
-  if (verdict === undefined) return { organisationId, intact: false, says: 'no such organisation' }
-  if (!verdict.intact) return { organisationId, intact: false, says: `BROKEN at record ${verdict.brokenAt}` }
-  return { organisationId, intact: true, says: `intact, ${verdict.records} records` }
-}
-
 function keyLine(key: NewApiKey): string {
   return `${`${key.environment} key`.padEnd(12)}  ${key.key}  (${key.id})`
 }
@@ -118,7 +95,7 @@ export const commands: readonly Command[] = [
   createKey,
   changePlan,
   setPolicy,
-  verifyAuditLogs,
+  ...auditCommands,
   ...keyCommands,
   refreshSanctions,
 ]

@@ -1,7 +1,6 @@
 import {
   AbiMalformed,
   type Address,
-  bytesToHex,
   decodeBool,
   decodeBytes32,
   decodeString,
@@ -10,26 +9,28 @@ import {
   encodeBalanceOf,
   encodeIsSanctioned,
   type Hex,
-  keccak256,
   type Network,
   tokenReads,
-  topics,
-  utf8,
 } from '@purser/protocol'
 import type { Clock } from '../platform/clock.ts'
 import { fail } from './errors.ts'
 import { feeLimits, firstFees } from './fees.ts'
-import { readHoldings } from './holdings.ts'
 import { createInspect } from './inspect.ts'
+import { readL1Fee } from './l1-fee.ts'
 import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
-import type { AuthorizationUse, Chain, Head, LookUp, SendAnswer, TokenDomain, Watch } from './port.ts'
-import { readHex, readLog, readQuantity, readReceipt } from './read.ts'
+import type { Chain, Head, LookUp, OfferedFees, SendAnswer, TokenDomain, Watch } from './port.ts'
+import { readHex, readQuantity, readReceipt } from './read.ts'
 import { isRecord, type Rpc, type RpcAnswer } from './rpc.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
-import { tryCall } from './try-call.ts'
+import { createTogether } from './together.ts'
+import { tryCalls } from './try-calls.ts'
 
-/** One network behind the port, but for the blocks that deposits are read from. */
-export function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chain, 'blocks'> {
+/** One network behind the port, but for what its nodes are asked one by one: the blocks of deposits, and what is believed of receipts. */
+export function createChain(
+  network: Network,
+  rpc: Rpc,
+  clock: Clock,
+): Omit<Chain, 'blocks' | 'believe' | 'isNonceLost' | 'authorizationLapsed' | 'findAuthorizationUsed'> {
   const read = async (to: Address, data: Hex): Promise<Hex> =>
     readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
   const readEach = async (calls: readonly { readonly to: Address; readonly data: Hex }[]): Promise<Hex[]> => {
@@ -39,10 +40,12 @@ export function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chai
   const domains = new Map<string, TokenDomain>()
   return {
     network,
+    ...createTogether(rpc, network, () => offeredFees(rpc, network)),
     inspectAuthorization: createInspect(rpc),
     authorizationState: async (token, authorizer, nonce) =>
       decoded(decodeBool, await read(token, encodeAuthorizationState(authorizer, nonce))),
     call: read,
+    callAtDepth: (to, data) => rpc.onOneNode((one) => callAtDepth(network, one, { to, data })),
     async balances(questions) {
       const answers = await readEach(
         questions.map(({ token, account }) => ({ to: token, data: encodeBalanceOf(account) })),
@@ -61,26 +64,19 @@ export function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chai
       const sanctioned = answers.map((answer) => decoded(decodeBool, readHex(resultOf(answer), 'call result')))
       return { timestampSeconds, sanctioned }
     },
-    holdings: (questions) => readHoldings(rpc, network, questions),
     async tokenDomain(token) {
       const known = domains.get(token.toLowerCase()) ?? readDomain(await rpc.batch(domainReads(token)))
       if (known !== undefined) domains.set(token.toLowerCase(), known)
       return known
     },
-    tryCall: (call) => tryCall(rpc, call),
+    tryCalls: (from, calls) => tryCalls(rpc, from, calls),
     accountsWithCode: (accounts) => withCode(rpc, accounts),
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
-    findAuthorizationUsed: (token, authorizer, nonce, { since }) =>
-      rpc.onOneNode((one) => findUse(network, one, clock, { token, authorizer, nonce, since })),
     inspectPermit2: (probe) => inspectPermit2(rpc, probe),
     permit2NonceUsed: (transfer) => isSpent(rpc, transfer, 'latest'),
     findPermit2Use: (transfer, options) => findPermit2Use({ network, rpc, clock }, transfer, options),
     head: async () => readHead(await rpc.result('eth_getBlockByNumber', ['latest', false])),
     suggestedTip: () => suggestedTip(rpc),
-    async offeredFees() {
-      const [block, tip] = await Promise.all([rpc.result('eth_getBlockByNumber', ['latest', false]), suggestedTip(rpc)])
-      return firstFees(readHead(block).baseFee, tip ?? 0n, feeLimits(network))
-    },
     transactionCount: async (account, block) =>
       readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
     send: (raws) => send(rpc, raws),
@@ -90,6 +86,26 @@ export function createChain(network: Network, rpc: Rpc, clock: Clock): Omit<Chai
     sendTempo: (raw) => sendTempo(rpc, raw),
     lookUp: (hashes) => lookUp(rpc, hashes),
   }
+}
+
+async function offeredFees(rpc: Rpc, network: Network): Promise<OfferedFees> {
+  const [block, tip, l1Fee] = await Promise.all([
+    rpc.result('eth_getBlockByNumber', ['latest', false]),
+    suggestedTip(rpc),
+    readL1Fee(rpc, network),
+  ])
+  return { ...firstFees(readHead(block).baseFee, tip ?? 0n, feeLimits(network)), l1Fee }
+}
+
+async function callAtDepth(
+  network: Network,
+  rpc: Rpc,
+  call: { readonly to: Address; readonly data: Hex },
+): Promise<Hex> {
+  const latest = readQuantity(await rpc.result('eth_blockNumber', []), 'block number')
+  const number = latest - BigInt(network.confirmationDepth) + 1n
+  if (number < 0n) return '0x'
+  return readHex(await rpc.result('eth_call', [call, `0x${number.toString(16)}`]), 'call result')
 }
 
 /** Not every node has the method, and whoever asks goes on without it. */
@@ -125,19 +141,30 @@ export function readDomain(answers: readonly RpcAnswer[]): TokenDomain | undefin
   }
 }
 
-/** Raw transactions in one request; each may be some hundred kilobytes. */
-const sendsPerRequest = 4
+/** Raw transactions in one request, and their digits: each may be some hundred kilobytes. */
+const sendsPerRequest = 64
+const digitsPerRequest = 400_000
 
 async function send(rpc: Rpc, raws: readonly Hex[]): Promise<SendAnswer[]> {
   const outcomes: SendAnswer[] = []
-  for (let at = 0; at < raws.length; at += sendsPerRequest) {
-    const part = raws.slice(at, at + sendsPerRequest)
+  while (outcomes.length < raws.length) {
+    const part = nextPart(raws.slice(outcomes.length))
     const answers = await rpc
       .batch(part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] })))
       .catch(() => [])
     outcomes.push(...part.map((_, index) => sendAnswer(answers[index])))
   }
   return outcomes
+}
+
+/** As many as one request carries, one at least. */
+function nextPart(raws: readonly Hex[]): readonly Hex[] {
+  let digits = 0
+  const end = raws.findIndex((raw, index) => {
+    digits += raw.length
+    return index > 0 && (index === sendsPerRequest || digits > digitsPerRequest)
+  })
+  return end === -1 ? raws : raws.slice(0, end)
 }
 
 async function watch(rpc: Rpc, sender: Address, hashes: readonly Hex[]): Promise<Watch> {
@@ -209,64 +236,4 @@ function sendAnswer(answer: RpcAnswer | undefined): SendAnswer {
   if (answer === undefined || answer.ok) return { outcome: 'sent' }
   const outcome = sendWords.find(([pattern]) => pattern.test(answer.message))?.[1] ?? 'sent'
   return outcome === 'sent' ? { outcome } : { outcome, words: answer.message }
-}
-
-interface Used {
-  readonly token: Address
-  readonly authorizer: Address
-  readonly nonce: Hex
-  readonly since: Date
-}
-
-const blocksPerQueryMax = 5_000n
-const marginBlocks = 5_000n
-
-/** Looks for the log of its use, or of its cancelling, from now back to before the payment was there. */
-async function findUse(network: Network, rpc: Rpc, clock: Clock, used: Used): Promise<AuthorizationUse> {
-  const head = readQuantity(await rpc.result('eth_blockNumber', []), 'block number')
-  const ageMs = Math.max(0, clock.now().getTime() - used.since.getTime())
-  const age = BigInt(Math.ceil(ageMs / network.blockTimeMs)) * 2n + marginBlocks
-  const first = head > age ? head - age : 0n
-  for (let to = head; to >= first; to -= blocksPerQueryMax) {
-    const from = to - blocksPerQueryMax + 1n > first ? to - blocksPerQueryMax + 1n : first
-    const found = await useBetween(rpc, used, from, to)
-    if (found === undefined) continue
-    const receipt = readReceipt(await rpc.result('eth_getTransactionReceipt', [found.hash]), found.hash)
-    if (receipt === undefined || head - receipt.blockNumber + 1n < BigInt(network.confirmationDepth))
-      return { outcome: 'open' }
-    if (found.cancelled) return { outcome: 'cancelled' }
-    return {
-      outcome: 'used',
-      transactionHash: receipt.transactionHash,
-      blockNumber: receipt.blockNumber,
-      logs: receipt.logs,
-    }
-  }
-  return { outcome: 'open' }
-}
-
-const cancelledTopic = bytesToHex(keccak256(utf8('AuthorizationCanceled(address,bytes32)')))
-
-async function useBetween(
-  rpc: Rpc,
-  used: Used,
-  from: bigint,
-  to: bigint,
-): Promise<{ hash: Hex; cancelled: boolean } | undefined> {
-  const logs = await rpc.result('eth_getLogs', [
-    {
-      address: used.token,
-      fromBlock: `0x${from.toString(16)}`,
-      toBlock: `0x${to.toString(16)}`,
-      topics: [
-        [topics.authorizationUsed, cancelledTopic],
-        `0x${'0'.repeat(24)}${used.authorizer.slice(2).toLowerCase()}`,
-        used.nonce,
-      ],
-    },
-  ])
-  if (!Array.isArray(logs)) throw fail('chain-unavailable', {}, new Error('the node gave no list of logs'))
-  const log: unknown = logs[0]
-  if (!isRecord(log)) return undefined
-  return { hash: readHex(log.transactionHash, 'log'), cancelled: readLog(log).topics[0] === cancelledTopic }
 }

@@ -3,6 +3,8 @@ import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import { pause } from '../platform/work/runner.ts'
+import { createAuthorizationUse } from './authorization-use.ts'
+import { createBeliefs } from './believe.ts'
 import { createBlockReads } from './block-reads.ts'
 import { createChain, decoded, domainReads, readDomain } from './chain.ts'
 import { fail } from './errors.ts'
@@ -48,8 +50,14 @@ function connect(options: ChainsOptions, network: Network) {
   const nodes = createNodes({ network: network.name, urls, clock, log, onState: (node) => onNode?.(network, node) })
   const rpc = createRpc(outbound, { nodes, chainId: network.chainId, timeoutMs })
   const domains = createTokenDomains(network, (token) => readToken(rpc, token), { clock, log })
+  const beliefs = createBeliefs(network, rpc)
   return {
-    chain: { ...createChain(network, rpc, clock), blocks: createBlockReads(rpc, rpc.each) } satisfies Chain,
+    chain: {
+      ...createChain(network, rpc, clock),
+      ...beliefs,
+      ...createAuthorizationUse({ network, rpc, clock }, beliefs.believe),
+      blocks: createBlockReads(rpc, rpc.each),
+    } satisfies Chain,
     domains,
     health: () => healthOf(network, nodes, domains),
     async check() {

@@ -17,6 +17,9 @@ export function feeLimits(network: Network): Fees {
     : { maxFee: 1_000n * gwei, priorityFee: 20n * gwei }
 }
 
+/** The most that is counted for 256 bytes on Ethereum, in wei: hundreds of times what they cost when Ethereum is dearest. */
+export const l1FeeMax = 10_000_000n * gwei
+
 /** Fees for a first try: room for the base fee to double, and the tip that the node suggests, within the limits. */
 export function firstFees(baseFee: bigint, suggestedTip: bigint, limits: Fees): Fees {
   const priorityFee = smaller(larger(suggestedTip, tipMin), limits.priorityFee)

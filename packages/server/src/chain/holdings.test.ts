@@ -128,3 +128,16 @@ test.each<readonly [string, (results: Returns) => Returns | Hex]>([
     .catch((error: unknown) => error)
   expect(isProblem(answer, 'chain-unavailable')).toBe(true)
 })
+
+test('of those who ask at the same time only those are refused whose token says no balance', async () => {
+  const { url, asked } = await aNode('base-sepolia', (results) =>
+    results.map((result, index) => (index === 3 ? { ...result, returnData: '0x' } : result)),
+  )
+  const chain = chainAt('base-sepolia', [url])
+  const answers = await Promise.allSettled(questions.map((question) => chain.holdings([question])))
+  expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  const [first, second, third] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason))
+  expect([first, third]).toEqual([[{ native: 0n, tokens: [1n] }], [{ native: 4n, tokens: [5n] }]])
+  expect(isProblem(second, 'chain-unavailable')).toBe(true)
+  expect(asked.requests).toBe(1)
+})

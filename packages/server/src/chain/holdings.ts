@@ -25,13 +25,13 @@ const getEthBalance = bytesToHex(keccak256(utf8('getEthBalance(address)')).subar
 /**
  * What accounts hold as of the latest block: one Multicall3 call for up to 500 balances, all of them in one HTTP request. Every
  * answer must be there and be one number. A token that answers nothing is a fault of the node or of the network's token list,
- * and is told as `chain-unavailable`: it never becomes a balance of zero.
+ * and is told as `chain-unavailable` in the place of the questions that name it: it never becomes a balance of zero.
  */
 export async function readHoldings(
   rpc: Rpc,
   network: Network,
   questions: readonly HoldingQuestion[],
-): Promise<readonly Holding[]> {
+): Promise<readonly (Holding | Error)[]> {
   const calls = questions.flatMap((question) => callsOf(network, question))
   const groups = Array.from({ length: Math.ceil(calls.length / callsMax) }, (_, index) =>
     calls.slice(index * callsMax, (index + 1) * callsMax),
@@ -60,28 +60,38 @@ function aggregate(group: readonly Call3[]): RpcCall {
   return { method: 'eth_call', params: [{ to: multicall3Address, data: encodeAggregate3(group) }, 'latest'] }
 }
 
-function readBalances(result: unknown, count: number): bigint[] {
+function readBalances(result: unknown, count: number): (bigint | Error)[] {
   const data = readHex(result, 'call result')
   try {
-    return decodeAggregate3(data, count).map(({ success, returnData }) => {
-      if (!success) throw new Error('a token would not say a balance')
-      return decodeUint256(returnData)
-    })
+    return decodeAggregate3(data, count).map(balanceOf)
   } catch (error) {
     throw fail('chain-unavailable', {}, error)
   }
 }
 
-/** Gives each question its own balances, in the order in which they were asked for. */
-function share({ nativeCoin }: Network, questions: readonly HoldingQuestion[], balances: readonly bigint[]): Holding[] {
-  let at = 0
-  const next = (): bigint => {
-    const balance = balances[at++]
-    if (balance === undefined) throw new Error('fewer balances than questions')
-    return balance
+function balanceOf({ success, returnData }: ReturnType<typeof decodeAggregate3>[number]): bigint | Error {
+  if (!success) return fail('chain-unavailable', {}, new Error('a token would not say a balance'))
+  try {
+    return decodeUint256(returnData)
+  } catch (error) {
+    return fail('chain-unavailable', {}, error)
   }
-  return questions.map(({ tokens }) => ({
-    native: nativeCoin === null ? undefined : next(),
-    tokens: tokens.map(next),
-  }))
+}
+
+/** Gives each question its own balances, in the order in which they were asked for. */
+function share(
+  { nativeCoin }: Network,
+  questions: readonly HoldingQuestion[],
+  balances: readonly (bigint | Error)[],
+): (Holding | Error)[] {
+  let at = 0
+  return questions.map(({ tokens }) => {
+    const count = tokens.length + (nativeCoin === null ? 0 : 1)
+    const own = balances.slice(at, at + count)
+    at += count
+    const told = own.filter((balance) => typeof balance === 'bigint')
+    if (told.length < count)
+      return own.find((one) => one instanceof Error) ?? new Error('fewer balances than questions')
+    return nativeCoin === null ? { native: undefined, tokens: told } : { native: told[0], tokens: told.slice(1) }
+  })
 }

@@ -6,17 +6,27 @@ import type { Receipt, Signer, TempoFields, TempoTransaction } from './port.ts'
 /** Who signs what a lane sends. */
 export interface LaneSigner extends Pick<Signer, 'signTransaction'> {
   /** Where fees are paid in stablecoins (Tempo's type 0x76); an account without it sends nothing there. */
-  signTempoTransaction?(fields: TempoFields): Promise<Pick<TempoTransaction, 'raw' | 'hash'>>
+  signTempoTransaction?(fields: TempoFields): Promise<TempoTransaction>
+}
+
+/** A call that a transaction makes; `value` in wei. */
+export interface LaneCall {
+  readonly to: Address
+  readonly data: Hex
+  readonly value: bigint
 }
 
 export type ChainTransactionId = Id<'ctx'>
 
-export interface PlannedTransaction {
+export interface PlannedTransaction extends LaneCall {
   readonly network: Network
-  readonly to: Address
-  readonly data: Hex
-  readonly value: bigint
   readonly gasLimit: bigint
+  /** Where there is no coin: what the fee is paid in. Left out, the token that is called. */
+  readonly feeToken?: Address | undefined
+  /** Where there is no coin: calls that run before this one in the same transaction, all of them or none. */
+  readonly callsBefore?: readonly LaneCall[] | undefined
+  /** Where there is no coin: whether the lanes' sponsor pays the fee, in `feeToken`, which is named then. */
+  readonly isSponsored?: boolean | undefined
   /** Names the handler that is told what became of it. */
   readonly purpose: string
 }
@@ -51,10 +61,17 @@ export interface AccountLanes {
   prepare(network: Network, account: Address): Promise<void>
   /** Takes the account's next nonce and stores the intent in the caller's transaction: both are there or neither is. */
   plan(tx: Tx, account: Address, transaction: PlannedTransaction): Promise<ChainTransactionId>
+  /** The same for several of any accounts, in their order; answers their ids in it. */
+  planAll(tx: Tx, plans: readonly AccountPlan[]): Promise<readonly ChainTransactionId[]>
   /** Something was planned and committed: look at once. */
   nudge(network: Network): void
   /** Lets the step under way finish; nothing runs afterwards. */
   stop(): Promise<void>
+}
+
+export interface AccountPlan {
+  readonly account: Address
+  readonly planned: PlannedTransaction
 }
 
 export interface LaneTransaction {
@@ -66,9 +83,24 @@ export interface LaneTransaction {
   readonly hash: Hex
 }
 
+/** A transaction in a block, and what the block says of it. */
+export interface MinedTransaction {
+  readonly transaction: LaneTransaction
+  readonly receipt: Receipt
+}
+
 /** What a feature does with its transactions, inside the database transaction that marks the step, so it happens once with it. */
 export interface LaneHandler {
   readonly purpose: string
+  /**
+   * For a feature that has many: told of several that come to the same step at the same time, in place of the calls below one by one. What
+   * it throws undoes all of them, and each is then told alone.
+   */
+  readonly several?: {
+    onSent(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
+    onMined(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
+    onFinal(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
+  }
   /** Signed bytes are stored and about to be sent; again, with another hash, for every replacement. */
   onSent?(tx: Tx, transaction: LaneTransaction): Promise<void>
   /** In a block that may still be reorganised away; again when it then comes into another. */

@@ -3,7 +3,7 @@ import { bytesToHex, hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../platform/db/db.ts'
 import { id } from '../platform/ids.ts'
-import type { ChainTransactionId, PlannedTransaction, Receipt } from './port.ts'
+import type { ChainTransactionId, LaneCall, PlannedTransaction, Receipt } from './port.ts'
 
 const Amount = z.string().transform((text) => BigInt(text))
 const Bytes = z.instanceof(Uint8Array).transform((bytes) => bytesToHex(bytes))
@@ -15,6 +15,9 @@ export const TransactionRow = z.object({
   toAddress: HexText,
   value: Amount,
   gasLimit: Amount,
+  dataBytes: z.number(),
+  feeToken: HexText.nullable(),
+  isSponsored: z.boolean(),
   purpose: z.string(),
   status: z.enum(['planned', 'sent', 'mined', 'final']),
   minedHash: HexText.nullable(),
@@ -40,7 +43,7 @@ export interface LaneKey {
 }
 
 /** Without the call data, which is large and only needed to sign. */
-const columns = sql`id, nonce, to_address, value, gas_limit, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
+const columns = sql`id, nonce, to_address, value, gas_limit, octet_length(data) as data_bytes, fee_token, is_sponsored, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
 
 /** The nonce that the lane gives next; undefined while it has not begun. */
 export async function findNextNonce(db: Queryable, lane: LaneKey): Promise<bigint | undefined> {
@@ -59,26 +62,66 @@ export async function insertLane(db: Queryable, lane: LaneKey, firstNonce: bigin
   )
 }
 
-/** Takes the lane's next nonce under its row lock: two transactions never share one, and none is skipped. */
-export async function takeNonce(tx: Tx, lane: LaneKey): Promise<bigint> {
-  const row = await tx.one(
-    z.object({ nonce: z.bigint() }),
+const Taken = z.object({ network: z.string(), sender: HexText, firstNonce: z.bigint() })
+
+/**
+ * Takes each lane's next nonces, so many of each, under its row's lock: two transactions never share one, and none is skipped. Lanes are held
+ * in one order, so that none wait crosswise. Answers the first nonce of each.
+ */
+export function takeNonces(
+  tx: Tx,
+  wanted: readonly { readonly lane: LaneKey; readonly count: number }[],
+): Promise<z.output<typeof Taken>[]> {
+  return tx.many(
+    Taken,
     sql`
-    update lanes set next_nonce = next_nonce + 1 where network = ${lane.network} and sender = ${lane.sender} returning next_nonce - 1 as nonce`,
+    with wanted as (
+      select * from unnest(${wanted.map(({ lane }) => lane.network)}::text[], ${wanted.map(({ lane }) => lane.sender)}::text[],
+        ${wanted.map(({ count }) => count)}::integer[]) as given (network, sender, count)
+    ), held as (
+      select l.network, l.sender, w.count from lanes l join wanted w using (network, sender) order by l.network, l.sender for update of l
+    )
+    update lanes l set next_nonce = l.next_nonce + h.count from held h where l.network = h.network and l.sender = h.sender
+    returning l.network, l.sender, l.next_nonce - h.count as first_nonce`,
   )
-  return row.nonce
 }
 
-export async function insertTransaction(
-  tx: Tx,
-  lane: LaneKey,
-  made: { readonly id: ChainTransactionId; readonly nonce: bigint; readonly createdAt: Date },
-  planned: PlannedTransaction,
-): Promise<void> {
+export interface NewTransaction {
+  readonly id: ChainTransactionId
+  readonly lane: LaneKey
+  readonly nonce: bigint
+  readonly createdAt: Date
+  readonly planned: PlannedTransaction
+}
+
+/** Throws for what only Tempo's transactions carry where there is a coin: it could never be signed, and what came behind it neither. */
+export async function insertTransactions(tx: Tx, made: readonly NewTransaction[]): Promise<void> {
+  for (const { planned } of made) refuseUnsignable(planned)
   await tx.run(sql`
-    insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, purpose, status, created_at)
-    values (${made.id}, ${lane.network}, ${lane.sender}, ${made.nonce}, ${planned.to}, ${hexToBytes(planned.data)}, ${planned.value.toString()},
-      ${planned.gasLimit.toString()}, ${planned.purpose}, 'planned', ${made.createdAt})`)
+    insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, fee_token, calls_before, is_sponsored,
+      purpose, status, created_at)
+    select id, network, sender, nonce, to_address, data, value, gas_limit, fee_token, calls_before, is_sponsored, purpose, 'planned', created_at
+    from unnest(
+      ${made.map(({ id }) => id)}::text[], ${made.map(({ lane }) => lane.network)}::text[], ${made.map(({ lane }) => lane.sender)}::text[],
+      ${made.map(({ nonce }) => nonce)}::bigint[], ${made.map(({ planned }) => planned.to)}::text[],
+      ${made.map(({ planned }) => hexToBytes(planned.data))}::bytea[], ${made.map(({ planned }) => planned.value)}::numeric[],
+      ${made.map(({ planned }) => planned.gasLimit)}::numeric[], ${made.map(({ planned }) => planned.feeToken ?? null)}::text[],
+      ${made.map(({ planned }) => calledBefore(planned))}::jsonb[], ${made.map(({ planned }) => planned.isSponsored ?? false)}::boolean[],
+      ${made.map(({ planned }) => planned.purpose)}::text[], ${made.map(({ createdAt }) => createdAt.toISOString())}::timestamptz[]
+    ) as given (id, network, sender, nonce, to_address, data, value, gas_limit, fee_token, calls_before, is_sponsored, purpose, created_at)`)
+}
+
+function refuseUnsignable({ network, feeToken, callsBefore = [], isSponsored = false }: PlannedTransaction): void {
+  if (network.nativeCoin !== null && (feeToken !== undefined || callsBefore.length > 0 || isSponsored))
+    throw new Error(`${network.name} takes one call a transaction, and its fee in its coin`)
+}
+
+function calledBefore({ callsBefore = [] }: PlannedTransaction): string | null {
+  return callsBefore.length === 0 ? null : JSON.stringify(callsBefore.map(hexadecimal))
+}
+
+function hexadecimal({ to, data, value }: LaneCall) {
+  return { to, data, value: `0x${value.toString(16)}` }
 }
 
 /** All transactions of a lane that are not final, in nonce order. */
@@ -90,18 +133,30 @@ export function listOpen(db: Queryable, lane: LaneKey): Promise<TransactionRow[]
   )
 }
 
-/** Accounts other than this one that have transactions which are not final, in any order. */
-export async function listOpenSenders(db: Queryable, network: string, except: Address): Promise<Address[]> {
-  const rows = await db.many(
-    z.object({ sender: HexText }),
+const OpenSender = z.object({ sender: HexText, hasUnsent: z.boolean() })
+export type OpenSender = z.output<typeof OpenSender>
+
+/** Accounts other than this one that have transactions which are not final, and whether any of them is still to go out; in any order. */
+export function listOpenSenders(db: Queryable, network: string, except: Address): Promise<OpenSender[]> {
+  return db.many(
+    OpenSender,
     sql`
-    select distinct sender from chain_transactions where network = ${network} and sender <> ${except} and status <> 'final'`,
+    select sender, bool_or(status = 'planned' or (status = 'sent' and last_broadcast_at is null)) as has_unsent
+    from chain_transactions where network = ${network} and sender <> ${except} and status <> 'final' group by sender`,
   )
-  return rows.map(({ sender }) => sender)
 }
 
 export function lockTransaction(tx: Tx, transactionId: ChainTransactionId): Promise<TransactionRow> {
   return tx.one(TransactionRow, sql`select ${columns} from chain_transactions where id = ${transactionId} for update`)
+}
+
+/** Holds those that are not final, in the order of their nonces. */
+export function lockOpen(tx: Tx, transactionIds: readonly ChainTransactionId[]): Promise<TransactionRow[]> {
+  return tx.many(
+    TransactionRow,
+    sql`
+    select ${columns} from chain_transactions where id = any(${transactionIds}::text[]) and status <> 'final' order by sender, nonce for update`,
+  )
 }
 
 export async function countUnmined(db: Queryable, lane: LaneKey): Promise<number> {
@@ -113,19 +168,26 @@ export async function countUnmined(db: Queryable, lane: LaneKey): Promise<number
   return Number(row.count)
 }
 
-const DataRow = z.object({ id: id('ctx'), data: Bytes })
+const CallsBefore = z.array(z.object({ to: HexText, data: HexText, value: HexText.transform((hex) => BigInt(hex)) }))
+const DataRow = z.object({ id: id('ctx'), data: Bytes, callsBefore: CallsBefore.nullable() })
+
+/** What a transaction calls: its own data, and the calls that run before it. */
+export interface CallData {
+  readonly data: Hex
+  readonly before: readonly LaneCall[]
+}
 const RawRow = z.object({ transactionId: id('ctx'), raw: Bytes })
 
 /** What transactions call, for signing them. */
 export async function listCallData(
   db: Queryable,
   transactionIds: readonly ChainTransactionId[],
-): Promise<ReadonlyMap<string, Hex>> {
+): Promise<ReadonlyMap<string, CallData>> {
   const rows = await db.many(
     DataRow,
-    sql`select id, data from chain_transactions where id = any(${transactionIds}::text[])`,
+    sql`select id, data, calls_before from chain_transactions where id = any(${transactionIds}::text[])`,
   )
-  return new Map(rows.map(({ id, data }) => [id, data]))
+  return new Map(rows.map(({ id, data, callsBefore }) => [id, { data, before: callsBefore ?? [] }]))
 }
 
 /** The newest signed bytes of each of these transactions. */
@@ -149,6 +211,16 @@ export function listAttempts(db: Queryable, transactionIds: readonly ChainTransa
     select transaction_id, sequence, hash, max_fee, priority_fee, created_at from transaction_attempts
     where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence`,
   )
+}
+
+/** The signed forms of a transaction before this one, the newest first. */
+export async function listEarlierRaw(db: Queryable, transactionId: ChainTransactionId, before: number): Promise<Hex[]> {
+  const rows = await db.many(
+    z.object({ raw: Bytes }),
+    sql`
+    select raw from transaction_attempts where transaction_id = ${transactionId} and sequence < ${before} order by sequence desc limit 50`,
+  )
+  return rows.map(({ raw }) => raw)
 }
 
 /** Stores signed bytes before anybody sends them; from here on the transactions may be anywhere. */
@@ -184,11 +256,19 @@ export async function markUnsent(db: Queryable, lane: LaneKey): Promise<void> {
     where network = ${lane.network} and sender = ${lane.sender} and status = 'sent'`)
 }
 
-export async function markMined(tx: Tx, transactionId: ChainTransactionId, receipt: Receipt): Promise<void> {
+/** What blocks say of transactions, each with its own receipt. */
+export async function markMined(
+  tx: Tx,
+  mined: readonly { readonly id: ChainTransactionId; readonly receipt: Receipt }[],
+): Promise<void> {
   await tx.run(sql`
-    update chain_transactions set status = 'mined', mined_hash = ${receipt.transactionHash}, mined_block = ${receipt.blockNumber},
-      gas_used = ${receipt.gasUsed.toString()}, effective_gas_price = ${receipt.effectiveGasPrice.toString()}
-    where id = ${transactionId} and status in ('sent', 'mined')`)
+    update chain_transactions t set status = 'mined', mined_hash = m.hash, mined_block = m.block, gas_used = m.gas, effective_gas_price = m.price
+    from unnest(
+      ${mined.map(({ id }) => id)}::text[], ${mined.map(({ receipt }) => receipt.transactionHash)}::text[],
+      ${mined.map(({ receipt }) => receipt.blockNumber)}::bigint[], ${mined.map(({ receipt }) => receipt.gasUsed)}::numeric[],
+      ${mined.map(({ receipt }) => receipt.effectiveGasPrice)}::numeric[]
+    ) as m (id, hash, block, gas, price)
+    where t.id = m.id and t.status in ('sent', 'mined')`)
 }
 
 /** Its block is gone: the same bytes are sent again. Answers how many rows that changed. */
@@ -198,8 +278,8 @@ export function markReorganised(tx: Tx, transactionId: ChainTransactionId): Prom
     where id = ${transactionId} and status = 'mined'`)
 }
 
-export async function markFinal(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
-  await tx.run(sql`update chain_transactions set status = 'final' where id = ${transactionId}`)
+export async function markFinal(tx: Tx, transactionIds: readonly ChainTransactionId[]): Promise<void> {
+  await tx.run(sql`update chain_transactions set status = 'final' where id = any(${transactionIds}::text[])`)
 }
 
 /** Signed bytes of final transactions at these nonces or above: for a chain that went back behind what was final. */

@@ -1,7 +1,10 @@
-import { type Hex, type Network, tokenByAddress } from '@purser/protocol'
+import type { Hex, Network } from '@purser/protocol'
 import type { Deps } from '../platform/ctx.ts'
 import { pause } from '../platform/work/runner.ts'
+import { affordableFees } from './affordable.ts'
 import { type Fees, feeLimits, replacementFees } from './fees.ts'
+import { advanceAll, notFollowed } from './lane-advance.ts'
+import { signForm } from './lane-form.ts'
 import {
   type AttemptRow,
   findNextNonce,
@@ -9,23 +12,26 @@ import {
   type LaneKey,
   listAttempts,
   listCallData,
+  listEarlierRaw,
   listFinalRaw,
   listLatestRaw,
   listOpen,
   lockTransaction,
   markBroadcast,
   markFinal,
-  markMined,
   markReorganised,
   markUnsent,
   type TransactionRow,
 } from './lane-store.ts'
-import type { Chain, LaneHandler, LaneSigner, Receipt, SendAnswer, SignedTransaction, TempoFields } from './port.ts'
+import { handlerOf, tellSent, told } from './lane-tell.ts'
+import type { Chain, FeeSponsor, LaneHandler, LaneSigner, Receipt, SendAnswer } from './port.ts'
 
 export interface LaneParts {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
   readonly chain: Chain
   readonly signer: LaneSigner
+  /** Pays the fees of what is planned as sponsored; a lane without one sends nothing of that kind. */
+  readonly sponsor?: FeeSponsor | undefined
   readonly handlers: ReadonlyMap<string, LaneHandler>
   /** When this process first saw the nonce of a transaction used, without a receipt of ours: milliseconds by its id. */
   readonly usedSince: Map<string, number>
@@ -37,8 +43,8 @@ const rebroadcastMs = 3_000
 const displacedMsMin = 120_000
 /** Signed bytes that one database transaction stores. */
 const signedAtOnce = 50
-/** Transactions whose receipts are written down at the same time. */
-const closedAtOnce = 4
+/** Transactions without a receipt that are looked after at the same time. */
+const soughtAtOnce = 4
 
 /**
  * One pass over a lane: signs what is planned, sends what is signed, looks for what is mined, and closes what is final.
@@ -47,21 +53,36 @@ const closedAtOnce = 4
  * Answers how many transactions are still open.
  */
 export async function passLane(parts: LaneParts, lane: LaneKey): Promise<number> {
+  const { open } = await sendLane(parts, lane)
+  return open === 0 ? 0 : followLane(parts, lane)
+}
+
+/** The first half of a pass: signs and sends. Answers how many are open, and how many went out. */
+export async function sendLane(
+  parts: LaneParts,
+  lane: LaneKey,
+): Promise<{ readonly open: number; readonly sent: number }> {
   const { db } = parts.deps
   const listed = await listOpen(db, lane)
-  if (listed.length === 0) return 0
   const planned = listed.filter((transaction) => transaction.status === 'planned')
   await signPlanned(parts, lane, planned)
   const open = planned.length === 0 ? listed : await listOpen(db, lane)
-  const ids = open.map((transaction) => transaction.id)
-  const attempts = Map.groupBy(await listAttempts(db, ids), (attempt) => attempt.transactionId)
   const unsent = open.filter((transaction) => transaction.status === 'sent' && transaction.lastBroadcastAt === null)
-  await broadcast(parts, lane, unsent, attempts)
-  const now = parts.deps.clock.now()
-  const followed = open.map((transaction) =>
-    unsent.includes(transaction) ? { ...transaction, lastBroadcastAt: now } : transaction,
-  )
-  return followReceipts(parts, lane, followed, attempts)
+  await broadcast(parts, lane, unsent, await attemptsOf(parts, unsent))
+  return { open: open.length, sent: unsent.length }
+}
+
+/** The second half: looks after what was sent. Both may run at once, each once: what is being sent meanwhile is left for the next time. */
+export async function followLane(parts: LaneParts, lane: LaneKey): Promise<number> {
+  const open = await listOpen(parts.deps.db, lane)
+  const sent = open.filter(({ status, lastBroadcastAt }) => status === 'mined' || lastBroadcastAt !== null)
+  return followReceipts(parts, lane, { open, sent, attempts: await attemptsOf(parts, sent) })
+}
+
+async function attemptsOf({ deps }: LaneParts, transactions: readonly TransactionRow[]): Promise<Attempts> {
+  if (transactions.length === 0) return new Map()
+  const ids = transactions.map(({ id }) => id)
+  return Map.groupBy(await listAttempts(deps.db, ids), ({ transactionId }) => transactionId)
 }
 
 /**
@@ -91,10 +112,6 @@ async function signPlanned(parts: LaneParts, lane: LaneKey, planned: readonly Tr
   }
 }
 
-function told(lane: LaneKey, transaction: TransactionRow) {
-  return { id: transaction.id, network: lane.network, purpose: transaction.purpose, nonce: transaction.nonce }
-}
-
 interface Wanted {
   readonly transaction: TransactionRow
   readonly sequence: number
@@ -111,63 +128,32 @@ async function signAttempts(parts: LaneParts, lane: LaneKey, wanted: readonly Wa
   const createdAt = deps.clock.now()
   const attempts = await Promise.all(
     wanted.map(async ({ transaction, sequence, fees }) => {
-      const data = calls.get(transaction.id)
-      if (data === undefined) throw new Error('a transaction without call data')
-      const signed = await signForm(parts, transaction, { data, fees })
+      const called = calls.get(transaction.id)
+      if (called === undefined) throw new Error('a transaction without call data')
+      const signed = await signForm(parts, transaction, { ...called, fees })
       return { transactionId: transaction.id, sequence, hash: signed.hash, raw: signed.raw, ...fees, createdAt }
     }),
   )
   await deps.db.tx(async (tx) => {
     await insertAttempts(tx, lane, attempts)
-    for (const [index, { hash }] of attempts.entries()) {
+    const sent = attempts.map(({ hash }, index) => {
       const transaction = wanted[index]?.transaction
       if (transaction === undefined) throw new Error('bytes of no transaction')
-      await handlers.get(transaction.purpose)?.onSent?.(tx, { ...told(lane, transaction), hash })
-    }
+      return { ...told(lane, transaction), hash }
+    })
+    await tellSent(handlers, tx, sent)
   })
   return attempts
 }
 
 type Signed = AttemptRow & { readonly raw: Hex }
 
-interface Form {
-  readonly data: Hex
-  readonly fees: Fees
-}
-
-function signForm(
-  { chain: { network }, signer }: LaneParts,
-  { nonce, toAddress: to, value, gasLimit }: TransactionRow,
-  { data, fees }: Form,
-): Promise<SignedTransaction> {
-  const { chainId } = network
-  const offered = { maxFeePerGas: fees.maxFee, maxPriorityFeePerGas: fees.priorityFee }
-  if (network.nativeCoin !== null)
-    return signer.signTransaction({ chainId, nonce, to, data, value, gasLimit, ...offered })
-  return signTempo(signer, {
-    chainId,
-    calls: [{ to, value, data }],
-    nonceKey: 0n,
-    nonce,
-    validBefore: undefined,
-    validAfter: undefined,
-    gasLimit,
-    ...offered,
-    // Where there is no coin the fee is paid in the token that is called, which the account holds since it sends it.
-    feeToken: tokenByAddress(network, to)?.address,
-    feePaidBy: 'sender',
-  })
-}
-
-async function signTempo(signer: LaneSigner, fields: TempoFields): Promise<SignedTransaction> {
-  const signed = await signer.signTempoTransaction?.(fields)
-  if (signed?.hash === undefined) throw new Error('the account signs nothing for a chain without a coin')
-  return { raw: signed.raw, hash: signed.hash }
-}
-
 type Attempts = ReadonlyMap<string, readonly AttemptRow[]>
 
-/** Sends stored bytes, lowest nonce first. What a node refuses stays and is sent again later, never dropped. */
+/**
+ * Sends stored bytes, lowest nonce first. What a node refuses stays and is sent again later, never dropped. Where it refuses the newest form
+ * of a transaction, which offers most, the account may still pay for an earlier one that the nodes have forgotten: those go out too.
+ */
 async function broadcast(
   parts: LaneParts,
   lane: LaneKey,
@@ -192,7 +178,11 @@ async function broadcast(
   )
   for (const [index, { transaction, latest }] of known.entries()) {
     const answer = answers[index]
-    if (answer?.outcome === 'refused') complain(parts, lane, transaction, answer.words)
+    if (answer?.outcome === 'refused') {
+      complain(parts, lane, transaction, answer.words)
+      if (latest.sequence > 0) await chain.send(await listEarlierRaw(deps.db, transaction.id, latest.sequence))
+      await lower(parts, lane, transaction, attempts.get(transaction.id) ?? [])
+    }
     if (answer?.outcome === 'underpriced') await replace(parts, lane, transaction, latest)
   }
   return answers
@@ -204,6 +194,23 @@ function complain({ deps }: LaneParts, lane: LaneKey, transaction: TransactionRo
     .inc()
   const facts = { network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString(), why }
   deps.log.error(facts, 'the node refuses a transaction; it stays and is tried again')
+}
+
+/**
+ * Signs the same transaction again at what its account can pay, where it can pay for none of its forms: fees have risen since its coin was
+ * reckoned. The dearer bytes stay stored, since they may still be mined.
+ */
+async function lower(
+  parts: LaneParts,
+  lane: LaneKey,
+  transaction: TransactionRow,
+  attempts: readonly AttemptRow[],
+): Promise<void> {
+  const last = attempts.at(-1)
+  const fees = await affordableFees(parts.chain, lane.sender, transaction, attempts)
+  if (fees === undefined || last === undefined) return
+  const signed = await signAttempts(parts, lane, [{ transaction, sequence: last.sequence + 1, fees }])
+  await parts.chain.send(signed.map(({ raw }) => raw))
 }
 
 /** Signs the same transaction again at a higher fee; the earlier bytes stay stored, since they may still be mined. */
@@ -224,11 +231,17 @@ async function replace(parts: LaneParts, lane: LaneKey, transaction: Transaction
 async function followReceipts(
   parts: LaneParts,
   lane: LaneKey,
-  open: readonly TransactionRow[],
-  attempts: Attempts,
+  {
+    open,
+    sent,
+    attempts,
+  }: {
+    readonly open: readonly TransactionRow[]
+    readonly sent: readonly TransactionRow[]
+    readonly attempts: Attempts
+  },
 ): Promise<number> {
   const { chain } = parts
-  const sent = open.filter((transaction) => transaction.status !== 'planned')
   if (sent.length === 0) return open.length
   const hashes = sent.flatMap((transaction) =>
     (attempts.get(transaction.id) ?? []).map(({ hash }) => ({ transaction, hash })),
@@ -242,59 +255,26 @@ async function followReceipts(
     const receipt = receipts[index]
     if (receipt !== undefined) found.set(transaction.id, receipt)
   })
-  let left = open.length
-  const follow = async (transaction: TransactionRow): Promise<void> => {
+  const known = sent.flatMap((transaction) => {
     const receipt = found.get(transaction.id)
-    try {
-      if (receipt === undefined) await missing(parts, lane, transaction, { attempts, transactionCount })
-      else if (await advance(parts, lane, transaction, { receipt, head: head.number })) left -= 1
-    } catch (error) {
-      // One that cannot be closed must not keep those behind it from being closed.
-      parts.deps.log.error(
-        { err: error, transactionId: transaction.id },
-        'a transaction could not be followed; it will be tried again',
+    // A receipt of a nonce that the chain has not come to is of no block: it is looked at again.
+    if (receipt === undefined || transactionCount <= transaction.nonce || receipt.blockNumber > head.number) return []
+    return [{ transaction, receipt }]
+  })
+  const closed = await advanceAll(parts, lane, known, head.number)
+  const lost = sent.filter(({ id }) => !found.has(id)).reverse()
+  const workers = Array.from({ length: Math.min(soughtAtOnce, lost.length) }, async () => {
+    for (let next = lost.pop(); next !== undefined; next = lost.pop()) {
+      const transaction = next
+      await missing(parts, lane, transaction, { attempts, transactionCount }).catch((error: unknown) =>
+        notFollowed(parts, transaction, error),
       )
     }
-  }
-  const waiting = [...sent].reverse()
-  const workers = Array.from({ length: Math.min(closedAtOnce, sent.length) }, async () => {
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) await follow(next)
   })
   await Promise.all(workers)
   const lowest = open[0]?.nonce
   if (lowest !== undefined && transactionCount < lowest) await fillGap(parts, lane, transactionCount, lowest)
-  return left
-}
-
-async function advance(
-  parts: LaneParts,
-  lane: LaneKey,
-  transaction: TransactionRow,
-  seen: { readonly receipt: Receipt; readonly head: bigint },
-): Promise<boolean> {
-  const { receipt, head } = seen
-  const depth = head - receipt.blockNumber + 1n
-  const isFinal = depth >= BigInt(parts.chain.network.confirmationDepth)
-  if (!isFinal && transaction.status === 'mined' && transaction.minedBlock === receipt.blockNumber) return false
-  const handler = handlerOf(parts, transaction)
-  return parts.deps.db.tx(async (tx) => {
-    const locked = await lockTransaction(tx, transaction.id)
-    if (locked.status === 'final') return true
-    await markMined(tx, transaction.id, receipt)
-    const facts = { ...told(lane, transaction), hash: receipt.transactionHash }
-    if (locked.status !== 'mined' || locked.minedBlock !== receipt.blockNumber)
-      await handler.onMined?.(tx, facts, receipt)
-    if (!isFinal) return false
-    await markFinal(tx, transaction.id)
-    await handler.onFinal(tx, facts, receipt)
-    return true
-  })
-}
-
-function handlerOf({ handlers }: LaneParts, { purpose }: TransactionRow): LaneHandler {
-  const handler = handlers.get(purpose)
-  if (handler === undefined) throw new Error(`nobody is told about transactions for ${purpose}`)
-  return handler
+  return open.length - closed
 }
 
 /** No receipt for any of its hashes: wait, send the same bytes again, or offer more when it has waited too long. */
@@ -312,8 +292,11 @@ async function missing(
   const now = clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
   if (transactionCount <= transaction.nonce) parts.usedSince.delete(transaction.id)
-  else if (latest !== undefined && hasLongBeenUsed(parts, transaction, now))
-    return displace(parts, lane, transaction, latest)
+  else if (latest !== undefined && hasLongBeenUsed(parts, transaction, now)) {
+    const hashes = (attempts.get(transaction.id) ?? []).map(({ hash }) => hash)
+    if (await parts.chain.isNonceLost(lane.sender, transaction.nonce, hashes))
+      return displace(parts, lane, transaction, latest)
+  }
   if (latest === undefined || now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
   const [answer] = await broadcast(parts, lane, [transaction], attempts)
   // Only the lowest nonce that the chain waits for can be helped by a higher fee, and only when fees are what it lacks.
@@ -349,7 +332,7 @@ async function displace(
   transaction: TransactionRow,
   latest: AttemptRow,
 ): Promise<void> {
-  const handler = handlerOf(parts, transaction)
+  const handler = handlerOf(parts.handlers, transaction)
   parts.deps.log.error(
     { network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString() },
     'a nonce was used outside its lane',
@@ -357,7 +340,7 @@ async function displace(
   await parts.deps.db.tx(async (tx) => {
     const locked = await lockTransaction(tx, transaction.id)
     if (locked.status !== 'sent') return
-    await markFinal(tx, transaction.id)
+    await markFinal(tx, [transaction.id])
     await handler.onDisplaced(tx, { ...told(lane, transaction), hash: latest.hash })
   })
   parts.usedSince.delete(transaction.id)

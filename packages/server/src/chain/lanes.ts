@@ -1,9 +1,9 @@
 import type { Network } from '@purser/protocol'
 import type { Deps } from '../platform/ctx.ts'
-import { newId } from '../platform/ids.ts'
 import { pause } from '../platform/work/runner.ts'
 import { passLane, pollMsOf, resumeLane, waitForWork } from './lane.ts'
-import { countUnmined, findNextNonce, insertLane, insertTransaction, takeNonce } from './lane-store.ts'
+import { planOne } from './lane-plan.ts'
+import { countUnmined, findNextNonce, insertLane } from './lane-store.ts'
 import type { Chains, LaneHandler, Lanes, Signer } from './port.ts'
 
 const idlePollMs = 250
@@ -76,12 +76,7 @@ export function createLanes(options: LanesOptions): Lanes {
       }
       prepared.add(network.name)
     },
-    async plan(tx, planned) {
-      const lane = keyOf(planned.network)
-      const made = { id: newId('ctx', deps), nonce: await takeNonce(tx, lane), createdAt: deps.clock.now() }
-      await insertTransaction(tx, lane, made, planned)
-      return made.id
-    },
+    plan: (tx, planned) => planOne(deps, tx, { lane: keyOf(planned.network), planned }),
     openCount: (network) => countUnmined(deps.db, keyOf(network)),
     nudge,
     start(handlers) {

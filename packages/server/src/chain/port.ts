@@ -23,6 +23,8 @@ export type {
 
 import type { BlockReads } from './block-port.ts'
 import type { ChainHealth, TokenDomainState } from './health-port.ts'
+import type { LaneCall } from './lane-port.ts'
+import type { Lapsing } from './lapsed.ts'
 
 export type { ChainHealth, TokenDomainState } from './health-port.ts'
 
@@ -61,6 +63,11 @@ export interface Chain {
   code(address: Address): Promise<Hex>
   /** Whether the latest block would take the call from this account, and the gas that it used; otherwise why not, in the contract's words. */
   tryCall(call: TriedCall): Promise<CallTrial>
+  /**
+   * The same of several calls that one transaction makes, one after the other and all of them or none; the gas is what they use at most,
+   * each counted as a transaction of its own.
+   */
+  tryCalls(from: Address, calls: readonly LaneCall[]): Promise<CallTrial>
   /** Those of the accounts, in lower case, that have code as of the latest block: contracts, and ordinary accounts that delegate (EIP-7702). */
   accountsWithCode(accounts: readonly Address[]): Promise<ReadonlySet<string>>
   /** Whether the nonce is used or cancelled, as of the latest block, which may still be reorganised away. */
@@ -75,6 +82,8 @@ export interface Chain {
     nonce: Hex,
     options: { readonly since: Date },
   ): Promise<AuthorizationUse>
+  /** Whether the authorization can never be used any more: past its end and unused, at the network's confirmation depth, as all nodes tell that are well. */
+  authorizationLapsed(asked: Lapsing): Promise<boolean>
   /** What the latest block says of a signed Permit2 payment, were the settler to send it now. */
   inspectPermit2(probe: Permit2Probe): Promise<Permit2Facts>
   /** Whether Permit2's nonce is used or given up, as of the latest block, which may still be reorganised away. */
@@ -92,10 +101,12 @@ export interface Chain {
   holdings(questions: readonly HoldingQuestion[]): Promise<readonly Holding[]>
   /** What a contract answers as of the latest block. A call that reverts is `chain-unavailable` too: ask what must answer. */
   call(to: Address, data: Hex): Promise<Hex>
+  /** The same as of the newest block at the network's confirmation depth: what nothing is expected to undo. `0x` before there is one. */
+  callAtDepth(to: Address, data: Hex): Promise<Hex>
   head(): Promise<Head>
   /** What the node thinks that a block builder wants beside the base fee, in wei; `undefined` when it will not say. */
   suggestedTip(): Promise<bigint | undefined>
-  /** What a transaction that is signed now would offer for gas, in wei per unit. */
+  /** What a transaction that is signed now would offer for gas, in wei per unit, and what it would be taken beside. */
   offeredFees(): Promise<OfferedFees>
   transactionCount(address: Address, block: 'latest' | 'pending'): Promise<bigint>
   /** Hands signed transactions to the node, in their order; answers what it said to each. */
@@ -103,6 +114,16 @@ export interface Chain {
   /** One request: the head, the sender's transaction count and the receipts of these hashes, in their order. */
   watch(sender: Address, hashes: readonly Hex[]): Promise<Watch>
   receipt(hash: Hex): Promise<Receipt | undefined>
+  /**
+   * Whether each receipt is so at every node that is well: the same words, of a block that the node has there and that holds the
+   * transaction. A node that has not come to that block has no say; where none has, it is not so yet. One lie ends or repeats a payment.
+   */
+  believe(receipts: readonly Receipt[]): Promise<readonly boolean[]>
+  /**
+   * Whether at every node that is well another transaction than these has used the sender's nonce, at the network's confirmation depth:
+   * a block before that may be undone, and these may be mined after all.
+   */
+  isNonceLost(sender: Address, nonce: bigint, hashes: readonly Hex[]): Promise<boolean>
   /** Tempo networks: whether the latest block would take the transaction, by its sender, with its own gas limit. */
   tryTempo(transaction: TempoTransaction): Promise<TempoTrial>
   /** Tempo networks: hands a final transaction to the node, which takes the same bytes again without harm. */
@@ -139,6 +160,11 @@ export interface AuthorizationProbe {
 export interface OfferedFees {
   readonly maxFee: bigint
   readonly priorityFee: bigint
+  /**
+   * Wei to count beside the gas for each 256 bytes of a transaction (`l1FeeOf`): twice what an OP Stack network takes for them now, since
+   * that rises with Ethereum's fees until a block has it, and the operator's fee. 0 where a transaction pays for gas alone.
+   */
+  readonly l1Fee: bigint
 }
 
 /** A call that somebody might send; `value` in wei. */
@@ -233,6 +259,8 @@ export interface Receipt {
   readonly blockHash: Hex
   readonly gasUsed: bigint
   readonly effectiveGasPrice: bigint
+  /** Wei that were taken beside the gas, for its bytes on Ethereum and for the operator; 0 where there is no such fee. */
+  readonly l1Fee: bigint
   readonly logs: readonly Log[]
 }
 
@@ -291,10 +319,13 @@ export interface SignedTransaction {
 
 export type {
   AccountLanes,
+  AccountPlan,
   ChainTransactionId,
+  LaneCall,
   LaneHandler,
   LaneSigner,
   Lanes,
   LaneTransaction,
+  MinedTransaction,
   PlannedTransaction,
 } from './lane-port.ts'

@@ -34,8 +34,21 @@ export function readReceipt(value: unknown, hash: Hex): Receipt | undefined {
     status: status === 1n ? 'success' : 'reverted',
     gasUsed: readQuantity(value.gasUsed, 'receipt gas'),
     effectiveGasPrice: readQuantity(value.effectiveGasPrice ?? '0x0', 'receipt gas price'),
+    l1Fee: readQuantity(value.l1Fee ?? '0x0', 'receipt data fee') + operatorFee(value),
     logs: value.logs.map(readLog),
   }
+}
+
+/**
+ * What the operator of an OP Stack network took, in wei. op-geth tells by what it was reckoned: since Jovian, whose receipts have a
+ * `daFootprintGasScalar`, a hundredfold of the scalar for each unit of gas, and a millionth of it before (specifications, Operator fee).
+ */
+function operatorFee(receipt: Readonly<Record<string, unknown>>): bigint {
+  const told = (name: string) => readQuantity(receipt[name] ?? '0x0', 'receipt operator fee')
+  if (receipt.operatorFee !== undefined && receipt.operatorFee !== null) return told('operatorFee')
+  const scaled = told('gasUsed') * told('operatorFeeScalar')
+  const isJovian = receipt.daFootprintGasScalar !== undefined && receipt.daFootprintGasScalar !== null
+  return (isJovian ? scaled * 100n : scaled / 1_000_000n) + told('operatorFeeConstant')
 }
 
 export function readLog(value: unknown): Log {

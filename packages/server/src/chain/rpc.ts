@@ -31,6 +31,8 @@ export interface Rpc {
 export interface NodeRpc {
   /** Each node alone, without another to turn to. */
   readonly each: readonly Rpc[]
+  /** Of those the ones that have not failed lately; all of them where all have. */
+  well(): readonly Rpc[]
   /** Asks the nodes that are due which chain they are of. Never throws. */
   probe(): Promise<void>
 }
@@ -102,10 +104,15 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs }: Rpc
     }
     throw isProblem(last) ? last : fail('chain-unavailable', {}, last)
   }
+  const each = nodes.all.map(alone)
   return {
     ...methodsOf(async (calls) => (calls.length === 0 ? [] : onEach((node) => askChecked(node, calls)))),
     onOneNode: (work) => onEach((node) => work(alone(node))),
-    each: nodes.all.map(alone),
+    each,
+    well() {
+      const well = each.filter((_, index) => ['up', 'unchecked'].includes(nodes.all[index]?.state ?? 'refused'))
+      return well.length > 0 ? well : each
+    },
     async probe() {
       await Promise.all(
         nodes.toProbe().map(async (node) => {

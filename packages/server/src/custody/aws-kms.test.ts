@@ -1,62 +1,28 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { z } from 'zod'
+import { type AwsKms, keyArn, startAwsKms } from '../../test/custody/aws-kms.ts'
 import { awsKmsKeyEncryption } from './aws-kms.ts'
 
-const keyArn = 'arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'
-const accessKeyId = 'AKIDEXAMPLE'
-const secretAccessKey = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
-const inside = randomBytes(32)
+let kms: AwsKms
 
-const Asked = z.strictObject({
-  KeyId: z.literal(keyArn),
-  EncryptionContext: z.strictObject({ purser: z.string() }),
-  EncryptionAlgorithm: z.literal('SYMMETRIC_DEFAULT'),
-  Plaintext: z.base64().optional(),
-  CiphertextBlob: z.base64().optional(),
-})
-
-let server: Server
-let endpoint: string
-let asked: { readonly action: string; readonly context: string; readonly signed: boolean }[]
-let answerOtherKey = false
-
-/** AWS KMS as its API reference has it: the request's signature is computed again, and the encryption context is authenticated. */
 beforeAll(async () => {
-  process.env.AWS_ACCESS_KEY_ID = accessKeyId
-  process.env.AWS_SECRET_ACCESS_KEY = secretAccessKey
-  server = createServer(async (request, response) => {
-    const body = await bodyOf(request)
-    const action = String(request.headers['x-amz-target']).replace('TrentService.', '')
-    const signed = isSigned(request, body)
-    const { EncryptionContext, Plaintext, CiphertextBlob } = Asked.parse(JSON.parse(body.toString()))
-    asked.push({ action, context: EncryptionContext.purser, signed })
-    const answer = signed ? act(action, { context: EncryptionContext.purser, Plaintext, CiphertextBlob }) : undefined
-    response.setHeader('content-type', 'application/x-amz-json-1.1')
-    if (answer === undefined) {
-      response.statusCode = 400
-      response.end(JSON.stringify({ __type: signed ? 'InvalidCiphertextException' : 'InvalidSignatureException' }))
-    } else response.end(JSON.stringify(answer))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  kms = await startAwsKms()
 })
 beforeEach(() => {
-  asked = []
-  answerOtherKey = false
+  kms.asked = []
+  kms.answerOtherKey = false
+  kms.trouble = 'none'
 })
-afterAll(() => server.close())
+afterAll(() => kms.stop())
 
-const open = () => awsKmsKeyEncryption({ keyArn, endpoint }, 'f'.repeat(32))
+const open = () => awsKmsKeyEncryption({ keyArn, endpoint: kms.endpoint }, 'f'.repeat(32))
 
 test('a data key comes back from the key service under the same associated data, and every request is signed', async () => {
   const dataKey = randomBytes(32)
   const wrapped = await open().wrap(dataKey, 'purser|org_a')
   expect(Buffer.from(wrapped).includes(dataKey)).toBe(false)
   expect(Buffer.from(await open().unwrap(wrapped, 'purser|org_a'))).toEqual(dataKey)
-  expect(asked).toEqual([
+  expect(kms.asked).toEqual([
     { action: 'Encrypt', context: 'purser|org_a', signed: true },
     { action: 'Decrypt', context: 'purser|org_a', signed: true },
   ])
@@ -77,57 +43,30 @@ test('what was wrapped for one place, or changed, does not open, and the error h
 
 test('an answer for another key is refused', async () => {
   const wrapped = await open().wrap(randomBytes(32), 'purser|org_a')
-  answerOtherKey = true
+  kms.answerOtherKey = true
   await expect(open().unwrap(wrapped, 'purser|org_a')).rejects.toThrow('another key')
 })
 
-function act(
-  action: string,
-  {
-    context,
-    Plaintext,
-    CiphertextBlob,
-  }: Readonly<Record<'context' | 'Plaintext' | 'CiphertextBlob', string | undefined>>,
-): Record<string, string> | undefined {
-  const aad = Buffer.from(context ?? '')
-  const KeyId = answerOtherKey ? `${keyArn}0` : keyArn
-  if (action === 'Encrypt') {
-    const iv = randomBytes(12)
-    const cipher = createCipheriv('aes-256-gcm', inside, iv).setAAD(aad)
-    const text = Buffer.concat([iv, cipher.update(Plaintext ?? '', 'base64'), cipher.final(), cipher.getAuthTag()])
-    return { CiphertextBlob: text.toString('base64'), KeyId }
-  }
-  const bytes = Buffer.from(CiphertextBlob ?? '', 'base64')
-  const decipher = createDecipheriv('aes-256-gcm', inside, bytes.subarray(0, 12)).setAAD(aad)
-  decipher.setAuthTag(bytes.subarray(-16))
-  try {
-    const plain = Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()])
-    return { Plaintext: plain.toString('base64'), KeyId }
-  } catch {
-    return undefined
-  }
-}
+const troubles: readonly (readonly [string, AwsKms['trouble']])[] = [
+  ['cuts the connection', 'cut'],
+  ['fails inside', { status: 500, type: 'KMSInternalException' }],
+  ['is asked too often', { status: 400, type: 'ThrottlingException' }],
+  ['gives no right any more', { status: 400, type: 'AccessDeniedException' }],
+  ['has its key turned off', { status: 400, type: 'DisabledException' }],
+]
 
-/** Signature Version 4, computed from the request as it arrived (AWS IAM user guide, "Create a signed AWS API request"). */
-function isSigned(request: IncomingMessage, body: Buffer): boolean {
-  const pattern =
-    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, SignedHeaders=([^,]+), Signature=(\w{64})$/
-  const [, id, day = '', region = '', service = '', names = '', signature] =
-    pattern.exec(String(request.headers.authorization)) ?? []
-  if (id !== accessKeyId || region !== 'eu-central-1' || service !== 'kms') return false
-  if (!['host', 'x-amz-date', 'x-amz-target'].every((name) => names.split(';').includes(name))) return false
-  const hash = (text: string | Buffer) => createHash('sha256').update(text).digest('hex')
-  const mac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
-  const headers = names.split(';').map((name) => `${name}:${String(request.headers[name]).trim()}\n`)
-  const canonical = [request.method, request.url, '', headers.join(''), names, hash(body)].join('\n')
-  const scope = `${day}/${region}/${service}/aws4_request`
-  const toSign = ['AWS4-HMAC-SHA256', request.headers['x-amz-date'], scope, hash(canonical)].join('\n')
-  const key = ['aws4_request'].reduce(mac, mac(mac(mac(`AWS4${secretAccessKey}`, day), region), service))
-  return mac(key, toSign).toString('hex') === signature
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
-}
+test.each(troubles)(
+  'a key service that %s is said to be unavailable, and nothing of what it said is shown',
+  async (_, trouble) => {
+    const wrapped = await open().wrap(randomBytes(32), 'purser|org_a')
+    kms.trouble = trouble
+    const wrap = (): Promise<Uint8Array> => open().wrap(randomBytes(32), 'purser|org_a')
+    for (const ask of [wrap, () => open().unwrap(wrapped, 'purser|org_a')]) {
+      const error: unknown = await ask().catch((caught: unknown) => caught)
+      expect(error).toMatchObject({ code: 'custody-unavailable', entry: { status: 503 } })
+      expect(String(error)).not.toContain(keyArn)
+    }
+    kms.trouble = 'none'
+    expect((await open().unwrap(wrapped, 'purser|org_a')).length).toBe(32)
+  },
+)

@@ -1,4 +1,5 @@
 import { DecryptCommand, EncryptCommand, KMSClient } from '@aws-sdk/client-kms'
+import { unavailable } from './errors.ts'
 import type { KeyEncryption } from './key-encryption.ts'
 
 const attemptsMax = 3
@@ -28,15 +29,26 @@ export function awsKmsKeyEncryption(
   return {
     fingerprint,
     async wrap(dataKey, associatedData) {
-      const answer = await client.send(new EncryptCommand({ ...common(associatedData), Plaintext: dataKey }))
+      const answer = await client
+        .send(new EncryptCommand({ ...common(associatedData), Plaintext: dataKey }))
+        .catch(refused)
       return given(answer.CiphertextBlob, 'Encrypt')
     },
     async unwrap(wrapped, associatedData) {
-      const answer = await client.send(new DecryptCommand({ ...common(associatedData), CiphertextBlob: wrapped }))
+      const answer = await client
+        .send(new DecryptCommand({ ...common(associatedData), CiphertextBlob: wrapped }))
+        .catch(refused)
       if (answer.KeyId !== keyArn) throw new Error('AWS KMS answered for another key')
       return given(answer.Plaintext, 'Decrypt')
     },
   }
+}
+
+/** What AWS KMS says of the ciphertext stays true however often it is asked; anything else may be over soon. */
+const ofCiphertext = ['InvalidCiphertextException', 'IncorrectKeyException']
+
+function refused(error: unknown): never {
+  throw error instanceof Error && ofCiphertext.includes(error.name) ? error : unavailable(error)
 }
 
 /** `arn:aws:kms:<region>:<account>:key/<id>` */

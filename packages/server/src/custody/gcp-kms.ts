@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Clock } from '../platform/clock.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import { crc32c } from './crc32c.ts'
+import { unavailable } from './errors.ts'
 import { createGcpTokens } from './gcp-token.ts'
 import type { KeyEncryption } from './key-encryption.ts'
 import type { GcpKmsSource } from './key-sources.ts'
@@ -35,12 +36,14 @@ export function gcpKmsKeyEncryption(
   const tokens = createGcpTokens(source, { ...own, audience: `${service}/` })
   const ask = async (verb: 'encrypt' | 'decrypt', body: Readonly<Record<string, string>>): Promise<unknown> => {
     const url = `${source.endpoint ?? service}/v1/${source.key}:${verb}`
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${await tokens.token()}` }
-    const { status, json } = await own.outbound.exchange(
-      { method: 'POST', url, headers, body: JSON.stringify(body) },
-      limits,
-    )
-    if (status !== 200) throw new Error(`Cloud KMS refused to ${verb}: status ${status}`)
+    const headers = {
+      'content-type': 'application/json',
+      authorization: `Bearer ${await tokens.token().catch(asUnavailable)}`,
+    }
+    const { status, json } = await own.outbound
+      .exchange({ method: 'POST', url, headers, body: JSON.stringify(body) }, limits)
+      .catch(asUnavailable)
+    if (status !== 200) throw refusal(verb, status)
     return json
   }
   return {
@@ -59,6 +62,16 @@ export function gcpKmsKeyEncryption(
       return intact(answer.plaintext, answer.plaintextCrc32c)
     },
   }
+}
+
+function asUnavailable(error: unknown): never {
+  throw unavailable(error)
+}
+
+/** 400 is what Cloud KMS says of a ciphertext that does not open: that stays true however often it is asked. */
+function refusal(verb: string, status: number): Error {
+  const error = new Error(`Cloud KMS refused to ${verb}: status ${status}`)
+  return status === 400 ? error : unavailable(error)
 }
 
 function authenticated(associatedData: string): Record<string, string> {

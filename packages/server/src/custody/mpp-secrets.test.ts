@@ -19,6 +19,7 @@ const acme: Tenant = { organisationId: 'org_01h455vb4pex5vsknk084sn02q', environ
 let database: TestDatabase
 let nowMs: number
 const clock = { now: () => instantOf(nowMs) }
+const asOperator = { actor: { kind: 'operator' }, requestId: 'req_01h455vb4pex5vsknk084sn02q' } as const
 const floor = () => ({ db: database.db, clock, random: systemRandom, log: createLog({ level: 'silent' }) })
 
 beforeEach(async () => {
@@ -43,7 +44,7 @@ async function aProcess() {
 
 async function rotate(first = source) {
   const opening = { ...floor(), outbound: createOutbound(), createIfMissing: false }
-  return rotateMppSecret({ ...floor(), ring: await openKeyRing({ first, also: [] }, opening) })
+  return rotateMppSecret({ ...floor(), ...asOperator, ring: await openKeyRing({ first, also: [] }, opening) })
 }
 
 function takes({ all }: MppMacs, id: string): boolean {

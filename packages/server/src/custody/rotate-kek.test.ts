@@ -50,7 +50,8 @@ async function aProcess(...[own, ...also]: readonly [Uint8Array, ...Uint8Array[]
 }
 
 function rotate(ring: KeyRing = createKeyRing(local(second), [local(first)])) {
-  return rotateKek({ db: database.db, clock: systemClock, random: systemRandom, ring })
+  const floor = { db: database.db, clock: systemClock, random: systemRandom }
+  return rotateKek({ ...floor, ring, actor: { kind: 'operator' }, requestId: 'req_01h455vb4pex5vsknk084sn02q' })
 }
 
 const Under = z.object({ fingerprint: z.string(), rows: z.bigint() })

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Clock } from '../platform/clock.ts'
+import { type Auditing, auditOperator } from '../platform/audit.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Random } from '../platform/random.ts'
 import { refuseOtherKeys } from './current-key.ts'
-import { lockKeys, markCurrent, type WrappedRow, type WrappedTable } from './kek-store.ts'
+import { findCurrentFingerprint, lockKeys, markCurrent, type WrappedRow, type WrappedTable } from './kek-store.ts'
 import type { KeyEncryption, KeyRing } from './key-encryption.ts'
 import { wrappedServiceKeys } from './service-keys.ts'
 import { wrappedSeeds } from './wallet-keys.ts'
@@ -24,10 +24,8 @@ export interface KekRotation {
   readonly failed: readonly { readonly row: string; readonly reason: string }[]
 }
 
-export interface KekRotationOptions {
+export interface KekRotationOptions extends Auditing {
   readonly db: Db
-  readonly clock: Clock
-  readonly random: Random
   /** Its first key is the one that the rotation leads to; all others that the database needs are in it too. */
   readonly ring: KeyRing
 }
@@ -35,17 +33,15 @@ export interface KekRotationOptions {
 /**
  * Puts everything under the ring's first key: from the first step on new things are sealed with it, and then each data key is
  * unwrapped, wrapped and stored, one row at a time, with no secret opened. May be killed at any moment and run again, and two at once do
- * no harm: a row is exchanged only if it is still as it was read. Processes that hold both keys go on throughout.
+ * no harm: a row is exchanged only if it is still as it was read. Processes that hold both keys go on throughout. In the operator's log it is
+ * `keys.rotate`, with the change of key and once, and `keys.rewrap` for each run that came to its end and had something to do.
  */
 export async function rotateKek(options: KekRotationOptions): Promise<KekRotation> {
-  const { db, ring, clock } = options
+  const { ring } = options
   const target = ring.first
   await refuseOtherKeys(options)
   await proveUsable(target, options.random)
-  await db.tx(async (tx) => {
-    await lockKeys(tx)
-    await markCurrent(tx, target.fingerprint, clock.now())
-  })
+  await makeCurrent(target, options)
   const rewrapped: Record<string, number> = {}
   const failed: { row: string; reason: string }[] = []
   for (const table of tables) {
@@ -56,7 +52,29 @@ export async function rotateKek(options: KekRotationOptions): Promise<KekRotatio
         throw new Error(`more than ${failuresMax} data keys do not open; the last: ${outcome.reason}`)
     }
   }
-  return { current: target.fingerprint, rewrapped, failed }
+  const rotation = { current: target.fingerprint, rewrapped, failed }
+  await recordRewrapped(rotation, options)
+  return rotation
+}
+
+function makeCurrent({ fingerprint }: KeyEncryption, options: KekRotationOptions): Promise<void> {
+  return options.db.tx(async (tx) => {
+    await lockKeys(tx)
+    const before = await findCurrentFingerprint(tx)
+    await markCurrent(tx, fingerprint, options.clock.now())
+    if (before === fingerprint) return
+    await auditOperator(options, tx, { action: 'keys.rotate', target: fingerprint, details: { from: before ?? null } })
+  })
+}
+
+/** Each row was stored by itself, so that a run may be killed; what a killed one did is in none. */
+async function recordRewrapped(
+  { current, rewrapped, failed }: KekRotation,
+  options: KekRotationOptions,
+): Promise<void> {
+  if (failed.length === 0 && Object.keys(rewrapped).length === 0) return
+  const details = { rewrapped, failed: failed.map(({ row }) => row) }
+  await options.db.tx((tx) => auditOperator(options, tx, { action: 'keys.rewrap', target: current, details }))
 }
 
 /** By key and not by offset, so that a row that fails is passed and not met for ever. Nothing new comes under a retired key. */

@@ -1,16 +1,16 @@
-import type { Clock } from '../platform/clock.ts'
+import { type Auditing, auditOperator } from '../platform/audit.ts'
 import type { Db } from '../platform/db/db.ts'
-import type { Random } from '../platform/random.ts'
 import { refuseOtherKeys } from './current-key.ts'
 import type { KeyRing } from './key-encryption.ts'
 import { type KeyRotation, replaceKey } from './service-keys.ts'
 
-export interface RotationOptions {
+export interface RotationOptions extends Auditing {
   readonly db: Db
-  readonly clock: Clock
-  readonly random: Random
   readonly ring: KeyRing
 }
+
+/** What the operator's log calls it. */
+const actions = { 'mpp-challenge': 'keys.rotateMppSecret', seal: 'keys.rotateSeal' } as const
 
 /**
  * Makes a new secret for MPP challenges and retires the one before, in one transaction. Processes that run take it up by themselves;
@@ -30,5 +30,8 @@ export function rotateSealKey(options: RotationOptions): Promise<KeyRotation> {
 
 async function replace(purpose: 'mpp-challenge' | 'seal', options: RotationOptions): Promise<KeyRotation> {
   await refuseOtherKeys(options)
-  return replaceKey(purpose, { ...options, isPrivateKey: () => true })
+  const making = { ...options, isPrivateKey: () => true }
+  return replaceKey(purpose, making, (tx, { current: target, retired }) =>
+    auditOperator(options, tx, { action: actions[purpose], target, details: { retired } }),
+  )
 }

@@ -51,7 +51,7 @@ export const wrappedServiceKeys: WrappedTable = {
 export async function ensureKey(purpose: KeyPurpose, making: KeyMaking): Promise<SealedKeyRow> {
   const known = await findCurrentKey(making.db, purpose)
   if (known !== undefined) return known
-  return storeNewKey(purpose, making, (tx) => findCurrentKey(tx, purpose))
+  return storeNewKey(purpose, making, { inPlaceOfIt: (tx) => findCurrentKey(tx, purpose) })
 }
 
 /** What replaced what; the secrets themselves are never shown. */
@@ -61,25 +61,39 @@ export interface KeyRotation {
   readonly at: Date
 }
 
-/** Makes a new key for a purpose and retires the one before, in one transaction. */
-export async function replaceKey(purpose: KeyPurpose, making: KeyMaking): Promise<KeyRotation> {
+/** Makes a new key for a purpose, retires the one before and has that recorded, in one transaction. */
+export async function replaceKey(
+  purpose: KeyPurpose,
+  making: KeyMaking,
+  record: (tx: Tx, rotation: KeyRotation) => Promise<void>,
+): Promise<KeyRotation> {
   const at = making.clock.now()
   let retired: string | undefined
-  const { kid } = await storeNewKey(purpose, making, async (tx) => {
+  const retire = async (tx: Tx): Promise<undefined> => {
     retired = await markRetired(tx, purpose, at)
-    return undefined
+  }
+  const rotationTo = (kid: string): KeyRotation => ({ current: kid, retired: retired ?? null, at })
+  const { kid } = await storeNewKey(purpose, making, {
+    inPlaceOfIt: retire,
+    stored: (tx, key) => record(tx, rotationTo(key.kid)),
   })
-  return { current: kid, retired: retired ?? null, at }
+  return rotationTo(kid)
+}
+
+interface Storing {
+  /** Looks first, under the lock: a row that it answers stays. */
+  readonly inPlaceOfIt: (tx: Tx) => Promise<SealedKeyRow | undefined>
+  /** Does what belongs to the storing, in its transaction. */
+  readonly stored?: (tx: Tx, made: SealedKeyRow) => Promise<void>
 }
 
 /**
- * Seals outside the transaction, since that may ask a key service, and stores inside it; `inPlaceOfIt` looks first, under the lock,
- * and a row that it answers stays. A key-encryption key that was retired in the meantime stores nothing: sealed again under the next.
+ * Seals outside the transaction, since that may ask a key service, and stores inside it. A key-encryption key that was retired in the meantime stores nothing: sealed again under the next.
  */
 async function storeNewKey(
   purpose: KeyPurpose,
   making: KeyMaking,
-  inPlaceOfIt: (tx: Tx) => Promise<SealedKeyRow | undefined>,
+  { inPlaceOfIt, stored: whenStored }: Storing,
 ): Promise<SealedKeyRow> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const made = await sealNewKey(purpose, making)
@@ -88,8 +102,9 @@ async function storeNewKey(
         await lockKeys(tx)
         const there = await inPlaceOfIt(tx)
         if (there !== undefined) return there
-        if (await insertKey(tx, made, making.clock.now())) return made
-        throw new RetiredMeanwhile()
+        if (!(await insertKey(tx, made, making.clock.now()))) throw new RetiredMeanwhile()
+        await whenStored?.(tx, made)
+        return made
       })
       .catch((error: unknown) => {
         if (error instanceof RetiredMeanwhile) return undefined

@@ -18,13 +18,14 @@ import { createSandboxRouting, type SandboxContracts } from './routing/sandbox.t
 /** The partners that the operator has an account with. */
 export interface PartnerAccounts {
   readonly bridge?: BridgeSettings & { readonly webhookPublicKey: string | undefined }
+  readonly cctp?: CctpSettings
   readonly relay?: RelaySettings
   readonly lifi?: LifiSettings
   readonly sandbox?: SandboxContracts
 }
 
 /** Circle's service of the main networks asks for no key. */
-const cctpSettings: CctpSettings = { baseUrl: 'https://iris-api.circle.com' }
+const cctpUsual: CctpSettings = { baseUrl: 'https://iris-api.circle.com' }
 
 interface PartnerDeps {
   readonly outbound: Outbound
@@ -58,16 +59,17 @@ export function openPartners(
   }
 }
 
-function openRouting(deps: PartnerDeps, { relay, lifi, sandbox }: PartnerAccounts): RoutingPartners {
+function openRouting(deps: PartnerDeps, { cctp = cctpUsual, relay, lifi, sandbox }: PartnerAccounts): RoutingPartners {
   const { chains } = deps
   const reader: ChainReader = {
     call: (network, to, data) => chains.on(network).call(to, data),
+    callAtDepth: (network, to, data) => chains.on(network).callAtDepth(to, data),
     blockNumber: async (network) => (await chains.on(network).head()).number,
   }
   return {
     test: sandbox === undefined ? {} : { sandbox: createSandboxRouting({ ...deps, reader }, sandbox) },
     live: {
-      cctp: createCctp({ ...deps, reader }, cctpSettings),
+      cctp: createCctp({ ...deps, reader }, cctp),
       ...(relay === undefined ? {} : { relay: createRelay(deps, relay) }),
       ...(lifi === undefined ? {} : { lifi: createLifi(deps, lifi) }),
     },

@@ -14,12 +14,22 @@ export interface AuditEntry {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-interface AuditCtx {
+/** The log of what is done to the deployment as a whole. No organisation has this id, so none ever reads it. */
+export const operatorLog = 'operator'
+
+/** Whose log it is: an organisation's, or the operator's own. */
+export type AuditOwner = OrganisationId | typeof operatorLog
+
+/** Who acts, in what, and when: what a record says beside its entry. */
+export interface Auditing {
   readonly clock: Clock
   readonly random: Random
-  readonly tenant: { readonly organisationId: OrganisationId; readonly environment: Environment | null }
   readonly actor: Actor
   readonly requestId: string
+}
+
+interface AuditCtx extends Auditing {
+  readonly tenant: { readonly organisationId: AuditOwner; readonly environment: Environment | null }
 }
 
 const Head = z.object({ sequence: z.bigint(), hash: z.instanceof(Uint8Array) })
@@ -29,33 +39,70 @@ const genesis = new Uint8Array(32)
  * Appends a record whose hash covers the record before it, so that removing, editing or reordering any of them shows.
  * The organisation's head row is locked until the transaction ends: records of one organisation are written one by one.
  */
-export async function appendAudit(ctx: AuditCtx, tx: Tx, entry: AuditEntry): Promise<void> {
-  const { organisationId, environment } = ctx.tenant
+export function appendAudit(ctx: AuditCtx, tx: Tx, entry: AuditEntry): Promise<void> {
+  return appendRecords(tx, [{ ctx, entry }])
+}
+
+/** The same for several records of one actor. */
+export function appendAudits(ctx: AuditCtx, tx: Tx, entries: readonly AuditEntry[]): Promise<void> {
+  return appendRecords(
+    tx,
+    entries.map((entry) => ({ ctx, entry })),
+  )
+}
+
+/** An entry, and who acted. */
+export interface AuditedAct {
+  readonly ctx: AuditCtx
+  readonly entry: AuditEntry
+}
+
+/** The same for several of one log, whoever acted, one behind the other in this order; in three statements however many they are. */
+export async function appendRecords(tx: Tx, acts: readonly AuditedAct[]): Promise<void> {
+  const organisationId = acts[0]?.ctx.tenant.organisationId
+  if (organisationId === undefined) return
   await tx.run(sql`
     insert into audit_heads (organisation_id, sequence, hash) values (${organisationId}, 0, ${genesis}) on conflict do nothing`)
   const head = await tx.one(
     Head,
     sql`select sequence, hash from audit_heads where organisation_id = ${organisationId} for update`,
   )
-  const record: AuditRecord = {
-    id: newId('aud', ctx),
-    sequence: head.sequence + 1n,
-    environment,
-    action: entry.action,
-    actor: ctx.actor,
-    requestId: ctx.requestId,
-    target: entry.target ?? null,
-    details: entry.details ?? {},
-    createdAt: ctx.clock.now(),
-  }
-  const hash = auditHash(head.hash, organisationId, record)
+  const records = chained(head, organisationId, acts)
+  const last = records.at(-1) ?? head
+  const each = <T>(read: (record: (typeof records)[number]) => T): T[] => records.map(read)
   await tx.run(sql`
     insert into audit_log (organisation_id, sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash)
-    values (${organisationId}, ${record.sequence}, ${record.id}, ${environment}, ${record.action}, ${JSON.stringify(record.actor)},
-      ${record.requestId}, ${record.target}, ${JSON.stringify(record.details)}, ${record.createdAt}, ${head.hash}, ${hash})`)
+    select ${organisationId}, sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash from unnest(
+      ${each(({ sequence }) => sequence)}::bigint[], ${each(({ id }) => id)}::text[], ${each(({ environment }) => environment)}::text[],
+      ${each(({ action }) => action)}::text[], ${each(({ actor }) => JSON.stringify(actor))}::jsonb[], ${each(({ requestId }) => requestId)}::text[],
+      ${each(({ target }) => target)}::text[], ${each(({ details }) => JSON.stringify(details))}::jsonb[],
+      ${each(({ createdAt }) => createdAt.toISOString())}::timestamptz[], ${each(({ previousHash }) => previousHash)}::bytea[],
+      ${each(({ hash }) => hash)}::bytea[]
+    ) as made (sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash)`)
   await tx.run(
-    sql`update audit_heads set sequence = ${record.sequence}, hash = ${hash} where organisation_id = ${organisationId}`,
+    sql`update audit_heads set sequence = ${last.sequence}, hash = ${last.hash} where organisation_id = ${organisationId}`,
   )
+}
+
+function chained(head: z.output<typeof Head>, organisationId: AuditOwner, acts: readonly AuditedAct[]) {
+  let { sequence } = head
+  let hash: Uint8Array = head.hash
+  return acts.map(({ ctx, entry: { action, target = null, details = {} } }) => {
+    if (ctx.tenant.organisationId !== organisationId) throw new Error('records of two logs in one')
+    const { environment } = ctx.tenant
+    const made = { environment, action, actor: ctx.actor, requestId: ctx.requestId, target, details }
+    const record: AuditRecord = { id: newId('aud', ctx), sequence: sequence + 1n, ...made, createdAt: ctx.clock.now() }
+    const previousHash = hash
+    sequence = record.sequence
+    hash = auditHash(previousHash, organisationId, record)
+    return { ...record, previousHash, hash }
+  })
+}
+
+/** Appends to the operator's log, in the transaction of a change that concerns every organisation and belongs to none. */
+export function auditOperator({ clock, random, actor, requestId }: Auditing, tx: Tx, entry: AuditEntry): Promise<void> {
+  const tenant = { organisationId: operatorLog, environment: null } as const
+  return appendAudit({ clock, random, actor, requestId, tenant }, tx, entry)
 }
 
 export interface AuditRecord {
@@ -103,8 +150,8 @@ export type AuditVerdict =
   | { readonly intact: true; readonly records: bigint }
   | { readonly intact: false; readonly brokenAt: bigint }
 
-/** Recomputes the chain of one organisation from its first record to the stored head, a page at a time. */
-export async function verifyAudit(db: Queryable, organisationId: OrganisationId): Promise<AuditVerdict> {
+/** Recomputes the chain of one log from its first record to the stored head, a page at a time. */
+export async function verifyAudit(db: Queryable, organisationId: AuditOwner): Promise<AuditVerdict> {
   const head = await db.maybeOne(
     Head,
     sql`select sequence, hash from audit_heads where organisation_id = ${organisationId}`,

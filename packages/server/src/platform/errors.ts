@@ -89,6 +89,11 @@ export const failPlatform = defineErrors({
     title: 'Rate Limit Exceeded',
     detail: 'Too many requests. Wait as Retry-After says.',
   },
+  'request-header-fields-too-large': {
+    status: 431,
+    title: 'Request Header Fields Too Large',
+    detail: 'The header of the request is larger than 16 KB.',
+  },
   'internal-error': {
     status: 500,
     title: 'Internal Error',

@@ -71,8 +71,17 @@ export class Reply {
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
 
+/**
+ * What a call does to the world, for the agent that may make it. `searches` reads what others published, `ends` cannot be undone,
+ * `moves-money` pays somebody. What is marked is shown to language models: never an operation that answers a secret or changes who may
+ * do what.
+ */
+export type AgentUse = 'reads' | 'searches' | 'adds' | 'ends' | 'moves-money'
+
 export interface OperationSpec<P, Q, I, O> {
   readonly id: string
+  /** Makes the operation a tool of the MCP server (packages/mcp); without it, agents are not offered it. */
+  readonly agent?: AgentUse
   readonly method: Method
   readonly path: string
   readonly summary: string
@@ -109,6 +118,8 @@ export interface OperationSpec<P, Q, I, O> {
    * Idempotency-Key is compared by; the verb gives the same to `idempotency.commit`.
    */
   readonly readContent?: (ctx: Ctx, request: StreamRequest) => Promise<Uint8Array>
+  /** Header fields of its own that a success carries, each with what it says. */
+  readonly answerHeaders?: Readonly<Record<string, string>>
   /** The media type of a success that is a stream and not JSON. */
   readonly streamsOutput?: string
   /**

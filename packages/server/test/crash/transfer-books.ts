@@ -13,6 +13,7 @@ const TransferRow = z.object({
   status: z.string(),
   answered: z.string().nullable(),
   events: z.bigint(),
+  audited: z.bigint(),
 })
 const SentRow = z.object({
   sender: z.string(),
@@ -51,6 +52,17 @@ export async function countOpen(db: Db): Promise<number> {
   return Number(row.open)
 }
 
+/** Transfers that a child signed, each of which has ended, in one transaction of the settler at least. */
+async function countAuthorised(db: Db): Promise<number> {
+  const row = await db.one(
+    z.object({ all: z.bigint(), ended: z.bigint() }),
+    sql`
+    select count(*) as all, count(*) filter (where status = 'ended' and attempt > 0) as ended from transfer_authorisations`,
+  )
+  expect(row.ended).toBe(row.all)
+  return Number(row.all)
+}
+
 export interface TransferBooks {
   readonly db: Db
   readonly chain: DevChain
@@ -64,7 +76,8 @@ export async function expectTransfersToAgree(books: TransferBooks, wishes: reado
   const rows = await books.db.many(
     TransferRow,
     sql`
-    select id, to_address, status, answered, (select count(*) from events e where e.payload ->> 'transactionId' = t.id) as events from transfers t`,
+    select id, to_address, status, answered, (select count(*) from events e where e.payload ->> 'transactionId' = t.id) as events,
+      (select count(*) from audit_log a where a.target = t.id and a.action = 'transfers.confirmed') as audited from transfers t`,
   )
   const rowsByRecipient = Map.groupBy(rows, ({ toAddress }) => toAddress)
   expect(
@@ -79,6 +92,10 @@ export async function expectTransfersToAgree(books: TransferBooks, wishes: reado
       answer?.id,
     ])
   for (const { events, answered } of rows) expect(events).toBe(answered === 'pending' ? 1n : 0n)
+  expect(
+    rows.filter(({ audited }) => audited !== 1n),
+    'an end that is not in the audit log once',
+  ).toEqual([])
   const moved = await expectOnChain(books, wishes, new Set(rowsByRecipient.keys()))
   const transactions = await expectNonces(books)
   return {
@@ -86,6 +103,7 @@ export async function expectTransfersToAgree(books: TransferBooks, wishes: reado
     acknowledged: acknowledged.length,
     made: rows.length,
     madeUnacknowledged: rows.length - acknowledged.length,
+    authorised: await countAuthorised(books.db),
     answeredPending: rows.filter(({ answered }) => answered === 'pending').length,
     transactions,
     ...moved,
@@ -109,7 +127,7 @@ async function expectOnChain(
   }
   const { gas } = await db.one(
     z.object({ gas: Raw }),
-    sql`select sum(gas_used * effective_gas_price)::text as gas from chain_transactions`,
+    sql`select sum(gas_used * effective_gas_price)::text as gas from chain_transactions where sender = any(${wallets.map(({ address }) => address)}::text[])`,
   )
   const after = await holdingsOf(chain, wallets)
   expect({ token: before.token - after.token, native: before.native - after.native }, 'the sum on chain').toEqual({
@@ -124,7 +142,7 @@ async function expectNonces({ db, chain, wallets }: TransferBooks): Promise<numb
   const client = createPublicClient({ transport: http(chain.rpcUrl) })
   const sent = await db.many(
     SentRow,
-    sql`select sender, nonce, status, mined_hash from chain_transactions order by nonce`,
+    sql`select sender, nonce, status, mined_hash from chain_transactions where purpose <> 'transfers.authorised' order by nonce`,
   )
   const bySender = Map.groupBy(sent, ({ sender }) => sender)
   for (const { address } of wallets) {

@@ -1,4 +1,5 @@
 import { type DevChain, startChain } from '@purser/devnet'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
@@ -11,6 +12,7 @@ import {
   type Org,
   type Payer,
   request,
+  unreachableMain,
   type World,
 } from '../world.ts'
 
@@ -39,6 +41,15 @@ interface Asked {
   readonly key?: string
   readonly walletId?: unknown
   readonly price?: unknown
+}
+
+/** A live wallet, made by a process that has a node for its network; the process that is asked here has none. */
+async function aLiveWallet(): Promise<string> {
+  const { base, server } = await world.another({ rpcUrls: unreachableMain, role: 'api' })
+  const body = { address: privateKeyToAddress(generatePrivateKey()), chain: 'base', supportedTokens: ['USDC'] }
+  const made = await request(base, { key: org.liveKey, method: 'POST', path: '/wallet-infra/byo-wallets', body })
+  await server.stop()
+  return String(made.body.id)
 }
 
 function challenge(
@@ -136,7 +147,7 @@ test('a wallet that never was, was deleted, or is another’s or of the other en
     'cad_01h455vb4pex5vsknk084sn02q',
     deleted.id,
     (await world.wallet(other)).id,
-    (await world.wallet(org, { chain: 'base', key: org.liveKey })).id,
+    await aLiveWallet(),
   ]
   const credential = await payer.credential(await challenge())
   const before = await footprint(org)
@@ -211,7 +222,7 @@ test('only those payments are taken whose gas the day’s budget still holds, al
 })
 
 test('a live key refuses every stub, and a chain without a node is 503 in both environments, with no row', async () => {
-  const live = { key: org.liveKey, walletId: (await world.wallet(org, { chain: 'base', key: org.liveKey })).id }
+  const live = { key: org.liveKey, walletId: await aLiveWallet() }
   const test = { key: org.testKey, walletId: (await world.wallet(org, { chain: 'ethereum' })).id }
   const before = await footprint(org)
   for (const credential of [stub, 'stub_payment_7', 'stub_payment_']) {

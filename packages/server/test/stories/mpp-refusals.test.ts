@@ -2,11 +2,20 @@ import { type DevChain, startChain } from '@purser/devnet'
 import { encodeMppJson } from '@purser/protocol'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
 import { runAdmin } from '../../src/admin/run.ts'
-import { sql } from '../../src/platform/db/db.ts'
+import { footprintOf } from '../footprint.ts'
 import { type EchoedCredential, type MppChanges, offerOf, payByEvmCharge, requestOf } from '../mpp-agent.ts'
-import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, request, type World } from '../world.ts'
+import {
+  type Answer,
+  aPayer,
+  aWorld,
+  codeOf,
+  type Org,
+  type Payer,
+  request,
+  unreachableMain,
+  type World,
+} from '../world.ts'
 
 let chain: DevChain
 let world: World
@@ -18,7 +27,11 @@ let aheadMs = 0
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
-  world = await aWorld({ chains: [chain], boot: { clock: { now: () => new Date(Date.now() + aheadMs) } } })
+  world = await aWorld({
+    chains: [chain],
+    rpcUrls: unreachableMain,
+    boot: { clock: { now: () => new Date(Date.now() + aheadMs) } },
+  })
   org = await world.organisation()
   wallet = await world.wallet(org)
   payer = await aPayer(chain)
@@ -48,21 +61,11 @@ async function credentialFor(asked: Fields = {}, changes: MppChanges = {}): Prom
   return payByEvmCharge(payer.account, offerOf(await challenge(asked)), changes)
 }
 
-/** What recording a payment leaves behind, of every tenant. */
-function footprint() {
-  return world.database.db.one(
-    z.object({ trace: z.string() }),
-    sql`select concat((select count(*) from payments), ' ', (select count(*) from events), ' ',
-      (select coalesce(sum(used), 0) from usage_counters where kind = 'payments'), ' ',
-      (select coalesce(sum(gas_reserved), 0) from settlement_budgets)) as trace`,
-  )
-}
-
 /** Status, code and reason; and a loud word when anything was written down. */
 async function outcomeOf(ask: () => Promise<Answer>): Promise<string> {
-  const before = await footprint()
+  const before = await footprintOf(world.database.db)
   const answer = await ask()
-  const left = (await footprint()).trace === before.trace ? '' : ' AND LEFT A TRACE'
+  const left = (await footprintOf(world.database.db)) === before ? '' : ' AND LEFT A TRACE'
   const reason = answer.body.reason === undefined ? '' : ` ${String(answer.body.reason)}`
   return `${answer.status} ${codeOf(answer)}${reason}${left}`
 }

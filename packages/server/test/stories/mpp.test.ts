@@ -55,7 +55,10 @@ function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answe
 
 async function count(table: 'payments' | 'events'): Promise<number> {
   const Row = z.object({ count: z.bigint() })
-  const query = table === 'payments' ? sql`select count(*) from payments` : sql`select count(*) from events`
+  const query =
+    table === 'payments'
+      ? sql`select count(*) from payments`
+      : sql`select count(*) from events where type like 'payment.%'`
   return Number((await world.database.db.one(Row, query)).count)
 }
 

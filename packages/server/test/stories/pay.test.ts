@@ -9,6 +9,7 @@ import {
   countByStatus,
   type Org,
   type Payer,
+  unreachableMain,
   type V2Payload,
   type World,
 } from '../world.ts'
@@ -21,7 +22,7 @@ let wallet: { id: string; address: `0x${string}` }
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
-  world = await aWorld({ chains: [chain] })
+  world = await aWorld({ chains: [chain], rpcUrls: unreachableMain })
   org = await world.organisation()
   wallet = await world.wallet(org)
   payer = await aPayer(chain)

@@ -36,7 +36,7 @@ beforeAll(async () => {
   world = await aWorld({
     chains: [chain],
     rpcUrls: { 'base-sepolia': [node.url] },
-    config: { rpcTimeoutMs: 1_000, transferWaitMs: 20_000 },
+    config: { transferWaitMs: 20_000 },
     boot: { clock: { now: () => new Date(Date.now() + aheadMs) } },
   })
   second = await world.another()
@@ -257,7 +257,7 @@ test('money that left and did not arrive stays counted, whatever is said of it a
   const { onFinal } = transferHandler(world.server.deps)
   const transaction = await transactionOf(String(sent.body.id))
   const inBlock = { transactionHash: transaction.hash, blockNumber: 1n, blockHash: transaction.hash, gasUsed: 1n }
-  const receipt = { ...inBlock, effectiveGasPrice: 1n, logs: [] }
+  const receipt = { ...inBlock, effectiveGasPrice: 1n, l1Fee: 0n, logs: [] }
   // The token did not tell of the transfer, as where Tempo's guard keeps it back.
   await db.tx((tx) => onFinal(tx, transaction, { ...receipt, status: 'success' }))
   await db.tx((tx) => onFinal(tx, transaction, { ...receipt, status: 'reverted' }))

@@ -2,7 +2,7 @@ import { type DevChain, sendFromDevAccount, startChain } from '@purser/devnet'
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { sql } from '../../src/platform/db/db.ts'
+import { footprintOf } from '../footprint.ts'
 import {
   type Answer,
   aPayer,
@@ -55,29 +55,14 @@ async function pay(changes: CredentialChanges = {}, by = payer): Promise<Answer>
   return verify(await by.credential(await challenge(), changes))
 }
 
-/** What recording a payment leaves behind, of every tenant. */
-function footprint() {
-  return world.database.db.one(
-    z.object({ payments: z.bigint(), events: z.bigint(), used: z.bigint(), gas: z.string() }),
-    sql`select (select count(*) from payments) as payments, (select count(*) from events) as events,
-      (select coalesce(sum(used), 0)::bigint from usage_counters where kind = 'payments') as used,
-      (select coalesce(sum(gas_reserved), 0)::text from settlement_budgets) as gas`,
-  )
-}
-
 const refusal = (reason: string) => `402 payment-verification-failed ${reason}`
 
 /** Status, code and reason; and a loud word when anything was written down. */
 async function outcomeOf(ask: () => Promise<Answer>): Promise<string> {
-  const before = await footprint()
+  const before = await footprintOf(world.database.db)
   const answer = await ask()
-  const after = await footprint()
-  const left = JSON.stringify(before, asText) === JSON.stringify(after, asText) ? '' : ' AND LEFT A TRACE'
+  const left = (await footprintOf(world.database.db)) === before ? '' : ' AND LEFT A TRACE'
   return `${answer.status} ${codeOf(answer)} ${String(answer.body.reason ?? '')}${left}`
-}
-
-function asText(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? value.toString() : value
 }
 
 const missing = Symbol('missing')

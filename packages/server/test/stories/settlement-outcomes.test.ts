@@ -3,6 +3,7 @@ import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
+import { auditedOf } from '../audited.ts'
 import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, type V2Payload, type World } from '../world.ts'
 
 let chain: DevChain
@@ -120,4 +121,6 @@ async function expectFailed(answer: Answer, reason: string): Promise<void> {
   const { body } = await world.call(org.testKey, 'GET', `/payments/${String(answer.body.paymentId)}`)
   expect(body).toMatchObject({ status: 'settlement_failed', failureReason: reason, txHash: null, settledAt: null })
   expect(await eventsOf(answer)).toEqual(['payment.received', 'payment.settlement_failed'])
+  const audited = await auditedOf(world.database.db, answer.body.paymentId)
+  expect(audited).toEqual([{ action: 'payments.settlement_failed', actor: { kind: 'system' }, details: { reason } }])
 }

@@ -24,11 +24,12 @@ let wallet: { id: string; address: Address }
 
 const resource = 'https://api.example.com/weather'
 const price = 10_000n
+const hangingNodeMs = 1_000
 
 beforeAll(async () => {
   chain = await startChain({ network: 'tempo-moderato' })
   node = await startFaultProxy(chain.rpcUrl)
-  const config = { rpcTimeoutMs: 1_000, settleWaitMs: 300 }
+  const config = { rpcTimeoutMs: hangingNodeMs, settleWaitMs: 300 }
   world = await aWorld({ chains: [chain], rpcUrls: { 'tempo-moderato': [node.url] }, config })
   org = await world.organisation()
   wallet = await aTempoWallet(world, org)

@@ -1,7 +1,9 @@
 import { tokenBalance } from '@purser/devnet'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { RouteQuote } from '../../src/partners/routing/port.ts'
-import { aPartnerStage, bridgeOf, type PartnerStage, stranger } from '../partner-stage.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { aPartnerStage, bridgeOf, type Managed, type PartnerStage, stranger } from '../partner-stage.ts'
 import { codeOf } from '../world.ts'
 
 let stage: PartnerStage
@@ -11,6 +13,17 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.stop())
 beforeEach(() => stage.renew())
+
+const usdc = () => stage.base.tokens.USDC
+
+/** The contracts that the wallet's transactions call, in their order. */
+async function calledBy({ address }: Managed): Promise<string[]> {
+  const rows = await stage.world.database.db.many(
+    z.object({ to: z.string() }),
+    sql`select to_address as to from chain_transactions where sender = ${address} order by nonce`,
+  )
+  return rows.map(({ to }) => to)
+}
 
 const word = (value: bigint) => value.toString(16).padStart(64, '0')
 
@@ -55,7 +68,8 @@ test('a quote that ran out while its approval was mined is not signed: the trans
   const refused = await stage.send(bridgeOf(master))
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'quote-expired'])
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
-  expect(await stage.countOf(master), 'the approval alone').toBe(1)
+  await expect.poll(() => stage.countOf(master), { timeout: 20_000 }).toBe(2)
+  expect(await calledBy(master), 'the approval, and that it is taken back').toEqual([usdc(), usdc()])
 })
 
 test('a call that the chain would refuse once its approval is there is not signed', async () => {
@@ -74,6 +88,7 @@ test('a call that the chain would refuse once its approval is there is not signe
   }
   const refused = await stage.send(bridgeOf(master))
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'call-refused'])
-  expect(await stage.countOf(master), 'the approval alone').toBe(1)
+  await expect.poll(() => stage.countOf(master), { timeout: 20_000 }).toBe(2)
+  expect(await calledBy(master), 'the approval, and that it is taken back').toEqual([usdc(), usdc()])
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
 })

@@ -1,10 +1,11 @@
 import { fundNative, fundToken, sandboxPoolAddress, tokenBalance } from '@purser/devnet'
-import type { Address } from '@purser/protocol'
-import { createPublicClient, http } from 'viem'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Address, networkByName } from '@purser/protocol'
+import { createPublicClient, createTestClient, http } from 'viem'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { fail as partnerFails } from '../../src/partners/errors.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { auditedActions } from '../audited.ts'
 import {
   aPartnerStage,
   bridgeOf,
@@ -24,6 +25,11 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.stop())
 beforeEach(() => stage.renew())
+afterEach(() => ethereumNode().setAutomine(true))
+
+function ethereumNode() {
+  return createTestClient({ mode: 'anvil', transport: http(stage.ethereum.rpcUrl) })
+}
 
 test('the coin becomes dollars at whoever was named, and the answer says how many came', async () => {
   const body = swapOf(await stage.aMaster(0n))
@@ -193,6 +199,45 @@ test('what waits to be delivered is claimed once from the master, when it has ga
   ).toBe(1)
 })
 
+test('a master with gas for one claim is not made to promise it to two that become due at once', async () => {
+  const master = await stage.aMaster()
+  const call = { chainId: stage.ethereum.chainId, to: stranger(), value: 0n, data: '0x' } as const
+  let isDelivered = false
+  stage.conduct = {
+    status: async () =>
+      isDelivered
+        ? { state: 'completed', partnerStatus: 'complete' }
+        : { state: 'claimable', partnerStatus: 'complete', call },
+  }
+  const sent = [await stage.send(bridgeOf(master)), await stage.send(bridgeOf(master))]
+  const words = async () => (await Promise.all(sent.map((one) => stage.partnerStatusOf(one)))).toSorted()
+  const unpaid = 'complete: no gas to claim'
+  await expect.poll(words, { timeout: 10_000 }).toEqual([unpaid, unpaid])
+  const node = ethereumNode()
+  await node.setAutomine(false)
+  const network = networkByName('eth-sepolia')
+  if (network === undefined) throw new Error('no such network')
+  const { maxFee } = await stage.world.server.deps.chains.on(network).offeredFees()
+  await node.setBalance({ address: master.address, value: (21_000n * maxFee * 3n) / 2n })
+  await expect.poll(words, { timeout: 10_000 }).toEqual(['complete', unpaid])
+  // Each is looked at again some times more.
+  const looks = async () =>
+    (await stage.world.database.db.many(z.object({ lookAt: z.date() }), looking)).map(({ lookAt }) => lookAt.getTime())
+  const looking = sql`select look_at from transfers where from_address = ${master.address} order by id`
+  const before = await looks()
+  await expect.poll(looks, { timeout: 10_000 }).not.toEqual(before)
+  expect(await words()).toEqual(['complete', unpaid])
+  const { claims } = await stage.world.database.db.one(
+    z.object({ claims: z.bigint() }),
+    sql`select count(*) as claims from chain_transactions where sender = ${master.address} and network = 'eth-sepolia'`,
+  )
+  expect(claims).toBe(1n)
+  isDelivered = true
+  await node.setAutomine(true)
+  await node.mine({ blocks: 1 })
+  for (const one of sent) expect(await stage.ended(one)).toMatchObject({ status: 'confirmed' })
+})
+
 test('a child bridges with gas from its master', async () => {
   const master = await stage.aMaster(0n)
   const { body } = await stage.world.call(stage.org.testKey, 'POST', `${masters}/${master.id}/child-addresses`, {})
@@ -247,6 +292,8 @@ test('the process that works dies after every step, and another goes on; the mon
       sql`select (select count(*) from chain_transactions) as sent, (select count(*) from events where type = 'transfer.completed') as told`,
     )
     expect(counted).toEqual({ sent: 2n, told: 1n })
+    const audited = await auditedActions(db, sent.body.id)
+    expect(audited).toEqual(['transfers.create api-key', 'transfers.confirmed system'])
   } finally {
     await orphaned.stop()
   }

@@ -5,6 +5,7 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
+import { auditedActions, auditedOf } from '../audited.ts'
 import { type Answer, aWorld, codeOf, type Org, request, type World } from '../world.ts'
 
 // The live Base is final five blocks deep, so a block that was told of can still be undone.
@@ -102,6 +103,15 @@ test('a confirmed transfer whose block is undone is pending again, goes again as
   expect([again.body.status, again.body.txHash]).toEqual(['confirmed', sent.body.txHash])
   expect(await tokenBalance(base, 'USDC', paying.to)).toBe(2_500_000n)
   expect(await eventsOf(sent.body.id), 'it ended as its caller was told').toEqual([])
+  const [, end, ...more] = await auditedOf(world.database.db, sent.body.id)
+  expect([end, more]).toEqual([
+    {
+      action: 'transfers.confirmed',
+      actor: { kind: 'system' },
+      details: { from: sent.body.fromWalletId, txHash: sent.body.txHash },
+    },
+    [],
+  ])
 })
 
 test('a token that stops between plan and block is 422 within the wait; a reorganisation that then lets it through is told by an event', async () => {
@@ -139,5 +149,9 @@ test('a transfer that reverts after its answer was pending ends failed, and that
   await untilEnded(sent.body.id)
   expect(await statusOf(sent.body.id)).toBe('failed')
   expect(await eventsOf(sent.body.id)).toEqual(['transfer.failed'])
+  expect(await auditedActions(world.database.db, sent.body.id)).toEqual([
+    'transfers.create api-key',
+    'transfers.failed system',
+  ])
   expect(await tokenBalance(base, 'USDC', paying.to)).toBe(0n)
 })

@@ -17,8 +17,9 @@ import type { Ctx, Deps } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { id, newId } from '../../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { auditedActions } from '../audited.ts'
 import { aPartner, Death, mortal } from '../off-ramp-partner.ts'
-import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
+import { type Answer, aWorld, codeOf, countByStatus, type Org, request, unreachableMain, type World } from '../world.ts'
 
 let base: DevChain
 let node: FaultProxy
@@ -30,7 +31,7 @@ let org: Org
 beforeAll(async () => {
   base = await startChain({ network: 'base-sepolia' })
   node = await startFaultProxy(base.rpcUrl)
-  world = await aWorld({ chains: [base], rpcUrls: { 'base-sepolia': [node.url] } })
+  world = await aWorld({ chains: [base], rpcUrls: { ...unreachableMain, 'base-sepolia': [node.url] } })
   idle = await aWorld({ chains: [base], config: { role: 'api' } })
   org = await world.organisation()
 })
@@ -131,6 +132,10 @@ test('money goes to the partner, the partner pays the bank, and the end is told 
     completedAt: done.completedAt,
   }
   expect(await eventsOf(made.body.id)).toEqual([{ type: 'withdrawal.completed', payload }])
+  expect(await auditedActions(world.database.db, made.body.id)).toEqual([
+    'withdrawals.create api-key',
+    'withdrawals.completed system',
+  ])
   expect((await world.call(stage.key, 'GET', list)).list).toContainEqual(done)
   const transfers = await world.call(stage.key, 'GET', `/wallet-infra/transfers?fromWalletId=${stage.walletId}`)
   expect(transfers.list, 'what carried it is no transfer of the caller’s').toEqual([])
@@ -154,6 +159,10 @@ test('money that a bank sends back makes a completed withdrawal a failed one, ea
   await expect.poll(async () => (await read(stage, made)).status, { timeout: 30_000 }).toBe('failed')
   expect(await read(stage, made)).toMatchObject({ reason: 'payout-returned', completedAt: expect.any(String) })
   expect(await eventsOf(made.body.id)).toEqual([ofType('withdrawal.completed'), ofType('withdrawal.failed')])
+  expect((await auditedActions(world.database.db, made.body.id)).slice(1)).toEqual([
+    'withdrawals.completed system',
+    'withdrawals.failed system',
+  ])
 })
 
 test('what the partner refuses is refused before anything is signed, and told', async () => {
@@ -163,6 +172,8 @@ test('what the partner refuses is refused before anything is signed, and told', 
   const again = await withdraw(stage, { amount: '60.04' }, { 'idempotency-key': 'refused' })
   expect(again.body.withdrawalId).toBe(refused.body.withdrawalId)
   expect(await eventsOf(refused.body.withdrawalId)).toEqual([ofType('withdrawal.failed')])
+  const audited = await auditedActions(world.database.db, refused.body.withdrawalId)
+  expect(audited).toEqual(['withdrawals.create api-key', 'withdrawals.failed api-key'])
   expect(await tokenBalance(base, 'USDC', stage.address)).toBe(200_000_000n)
 })
 

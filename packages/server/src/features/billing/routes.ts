@@ -5,6 +5,7 @@ import { PlanRecord, Rebuilt, Usage } from './schema.ts'
 export const billingOperations: readonly Operation[] = [
   operation({
     id: 'billing.usage',
+    agent: 'reads',
     method: 'GET',
     path: '/billing/usage',
     summary: 'Get what is used and what the plan grants.',

@@ -7,6 +7,7 @@ import { ChainParams, ChainRecord, Token } from './schema.ts'
 export const chainOperations: readonly Operation[] = [
   operation({
     id: 'chains.list',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/chains',
     summary: 'List the chains that the calling key can use.',
@@ -17,6 +18,7 @@ export const chainOperations: readonly Operation[] = [
   }),
   operation({
     id: 'chains.tokens',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/chains/{chain}/tokens',
     summary: 'List the tokens of a chain.',

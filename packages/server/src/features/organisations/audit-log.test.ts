@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aWorld, type Org, type World } from '../../../test/world.ts'
+import { aWorld, type Org, unreachableMain, type World } from '../../../test/world.ts'
+import { appendAudits } from '../../platform/audit.ts'
 import { type Db, type Sql, sql } from '../../platform/db/db.ts'
 import { verifyAuditLog } from './index.ts'
 
 let world: World
 
 beforeAll(async () => {
-  world = await aWorld()
+  world = await aWorld({ rpcUrls: unreachableMain })
 })
 afterAll(() => world.stop())
 
@@ -85,6 +86,23 @@ test('what failed left no record', async () => {
   await expect(world.wallet(org)).rejects.toThrow('byo-wallet-limit-reached')
   const { list } = await world.call(org.testKey, 'GET', path)
   expect(list.filter((record) => record.action === 'wallets.byo.create')).toHaveLength(1)
+})
+
+test('records that are written together are chained in their order, and the log stays whole', async () => {
+  const org = await world.organisation()
+  const { clock, random } = world.server.deps
+  const tenant = { organisationId: org.id, environment: 'live' } as const
+  const ctx = { clock, random, tenant, actor: { kind: 'system' }, requestId: 'req_01h455vb4pex5vsknk084sn02q' } as const
+  const entries = ['first', 'second', 'third'].map((action) => ({ action, details: { 'a"b': '{\\"x\\"}', action } }))
+  await world.database.db.tx((tx) => appendAudits(ctx, tx, entries))
+  const { list } = await world.call(org.liveKey, 'GET', path)
+  expect(list.slice(0, 3).map(({ sequence, action, target }) => [sequence, action, target])).toEqual([
+    [6, 'third', null],
+    [5, 'second', null],
+    [4, 'first', null],
+  ])
+  expect(list[0]).toMatchObject({ details: entries[2]?.details, previousHash: list[1]?.hash })
+  expect(await verifyAuditLog(world.database, org.id)).toEqual({ intact: true, records: 6n })
 })
 
 test('an untouched log is found whole, also when a record is appended in the middle of the check', async () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { operatorLog } from '../../platform/audit.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
@@ -38,6 +39,16 @@ export function listAuditRecords(
       and (environment is null or environment = ${tenant.environment} or ${tenant.environment}::text = 'live')
       and (${page.after ?? null}::bigint is null or sequence < ${page.after ?? null}::bigint)
     order by sequence desc limit ${page.limit + 1}`,
+  )
+}
+
+/** Records of the operator's own log, newest first. */
+export function listOperatorRecords(db: Queryable, limit: number): Promise<AuditRow[]> {
+  return db.many(
+    AuditRow,
+    sql`
+    select id, sequence, environment, action, actor, request_id, target, details, created_at, previous_hash, hash from audit_log
+    where organisation_id = ${operatorLog} order by sequence desc limit ${limit}`,
   )
 }
 

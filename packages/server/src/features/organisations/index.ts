@@ -1,6 +1,6 @@
 export type { Acting } from './acting.ts'
 export { createKeyAsOperator } from './api-keys.ts'
-export { verifyAuditLog } from './audit-log.ts'
+export { readOperatorLog, verifyAuditLog } from './audit-log.ts'
 export { callersAccount } from './callers-account.ts'
 export { fail as failOrganisation } from './errors.ts'
 export { createKeyDirectory, type KeyDirectory } from './key-directory.ts'

@@ -73,6 +73,7 @@ export const NewMember = z
     path: ['accountId'],
     message: 'give either accountId or email',
   })
+  .meta({ example: { email: 'agent@example.com', role: 'member' } })
 export type NewMember = z.output<typeof NewMember>
 
 export const MemberChange = z.strictObject({ role: Role })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { operatorLog } from '../../platform/audit.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
@@ -52,7 +53,8 @@ export async function listOrganisationIds(db: Queryable): Promise<OrganisationId
   const rows = await db.many(
     z.object({ id: id('org') }),
     sql`
-    select id from organisations union select organisation_id from audit_heads union select organisation_id from audit_log
+    select id from organisations union select organisation_id from audit_heads where organisation_id <> ${operatorLog}
+    union select organisation_id from audit_log where organisation_id <> ${operatorLog}
     order by 1`,
   )
   return rows.map((row) => row.id)

@@ -9,8 +9,8 @@ import {
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
-import { failPlatform } from '../../platform/errors.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
+import { admitCaller } from './callers.ts'
 import { fail, failBody } from './errors.ts'
 import { createMppMint } from './mpp/challenges.ts'
 import { signOffers } from './offers/sign.ts'
@@ -31,7 +31,7 @@ export async function challenge(
   ctx: Ctx,
   request: ChallengeRequest,
 ): Promise<z.input<typeof Challenge> | z.input<typeof Challenge>[] | z.input<typeof CompactChallenges>> {
-  admitCaller(ctx, request)
+  if (request.ip !== undefined) await admitCaller(ctx, request.ip)
   const wallets = await walletsOf(ctx, request)
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
   const x402 = await x402Challenges(ctx, request, wallets, expiresAt)
@@ -86,10 +86,4 @@ function x402Offers(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet
 /** Why nothing can be offered: x402 alone cannot ask for nothing, and no protocol for a token that it cannot move. */
 function refusalOf(request: ChallengeRequest): Error {
   return isFree(request.price) ? failBody('amount-invalid', { reason: 'zero' }) : fail('chain-not-supported')
-}
-
-function admitCaller(ctx: Ctx, request: ChallengeRequest): void {
-  if (request.ip === undefined) return
-  const admission = ctx.admitChallenge(`${ctx.tenant.organisationId}/${ctx.tenant.environment}/${request.ip}`)
-  if (!admission.admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: admission.resetSeconds })
 }

@@ -1,3 +1,4 @@
+export { sweepCallers } from './callers.ts'
 export { challengeSeconds } from './challenge.ts'
 export { facilitatorOperations } from './facilitator/routes.ts'
 export { paymentLogExists } from './logs.ts'

@@ -1,6 +1,5 @@
 import type { Address, Keccak, Recover } from '@purser/protocol'
 import type { MppSecrets } from '../../custody/index.ts'
-import type { Admission } from '../../platform/http/limits.ts'
 import type { WalletDirectory } from '../wallets/index.ts'
 import type { PublicRoutes } from './facilitator/discovery.ts'
 import type { Candidate } from './record.ts'
@@ -34,6 +33,7 @@ declare module '../../platform/ctx.ts' {
     readonly settleMicroUsdMin: bigint
     /** What organisations have made public of their own accord, for the facilitator's discovery to list as well. */
     readonly publicRoutes?: PublicRoutes
-    readonly admitChallenge: (caller: string) => Admission
+    /** How many challenges one caller of a customer's is given in a minute, where the customer says who it is. */
+    readonly challengesPerCallerMax: number
   }
 }

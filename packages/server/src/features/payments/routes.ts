@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { chainErrors } from '../../chain/errors.ts'
+import { custodyErrors } from '../../custody/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
 import { walletErrors } from '../wallets/index.ts'
@@ -15,6 +16,7 @@ const { 'payment-not-found': paymentNotFound, 'payment-log-not-found': logNotFou
 
 const challengeOperation = operation({
   id: 'payments.challenge',
+  agent: 'adds',
   method: 'POST',
   path: '/payments/challenge',
   summary: 'Make the challenge that an unpaid request is answered with.',
@@ -24,6 +26,7 @@ const challengeOperation = operation({
   errors: {
     ...walletErrors,
     ...chainErrors,
+    ...custodyErrors,
     'chain-not-supported': fail.table['chain-not-supported'],
     ...amountErrors(),
   },
@@ -42,6 +45,7 @@ const verifyOperation = operation({
   errors: {
     ...walletErrors,
     ...chainErrors,
+    ...custodyErrors,
     ...amountErrors(),
     'payment-limit-reached': planErrors['payment-limit-reached'],
     'payment-verification-failed': fail.table['payment-verification-failed'],
@@ -70,6 +74,7 @@ const settleOperation = operation({
     'settlement-token-invalid': failBody.table['settlement-token-invalid'],
     'settlement-failed': fail.table['settlement-failed'],
     'payment-voided': fail.table['payment-voided'],
+    ...custodyErrors,
   },
   idempotency: 'intent',
   resume: (ctx, paymentId) => settlementState(ctx, paymentId),
@@ -78,6 +83,7 @@ const settleOperation = operation({
 
 const getOperation = operation({
   id: 'payments.get',
+  agent: 'reads',
   method: 'GET',
   path: '/payments/{id}',
   summary: 'Get one payment.',
@@ -133,6 +139,6 @@ export const paymentOperations: readonly Operation[] = [
   verifyOperation,
   settleOperation,
   getOperation,
-  ...logOperationsAt('payments.logs', '/payments/logs'),
+  ...logOperationsAt('payments.logs', '/payments/logs').map((log) => ({ ...log, agent: 'reads' as const })),
   ...logOperationsAt('account.paymentLogs', '/account/payment-logs'),
 ]

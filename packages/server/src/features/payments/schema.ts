@@ -4,10 +4,11 @@ import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
 
 const WalletId = z
   .string()
-  .regex(
-    /^(byw|mwt|cad)_[0-7][0-9a-hjkmnp-tv-z]{25}$/,
-    'must be the identifier of a wallet (byw_, mwt_ or cad_)',
-  ) as unknown as z.ZodType<Id<'byw'> | Id<'mwt'> | Id<'cad'>, Id<'byw'> | Id<'mwt'> | Id<'cad'>>
+  .regex(/^(byw|mwt|cad)_[0-7][0-9a-hjkmnp-tv-z]{25}$/, 'must be the identifier of a wallet (byw_, mwt_ or cad_)')
+  .meta({ example: 'byw_01h455vb4pex5vsknk084sn02q' }) as unknown as z.ZodType<
+  Id<'byw'> | Id<'mwt'> | Id<'cad'>,
+  Id<'byw'> | Id<'mwt'> | Id<'cad'>
+>
 
 /** Decimal US dollars, as text. How many digits the token takes is checked against the token. */
 const Price = z
@@ -62,7 +63,9 @@ export const ChallengeRequest = z
       description:
         'Header that an MPP client is told to put its credential into; Payment-Authorization where the route’s Authorization is taken.',
     }),
-    ip: z.union([z.ipv4(), z.ipv6()]).optional(),
+    ip: z.union([z.ipv4(), z.ipv6()]).optional().meta({
+      description: 'Who asks you, to limit his challenges: 20 a minute. Not with count, which is for many callers.',
+    }),
     count: z.int().min(1).max(100).optional(),
     compact: z.boolean().default(false).meta({
       description:
@@ -73,6 +76,10 @@ export const ChallengeRequest = z
     path: ['compact'],
     message: 'give count with compact',
   })
+  .refine((body) => body.ip === undefined || body.count === undefined, {
+    path: ['ip'],
+    message: 'give either ip or count: challenges that are fetched ahead are for callers that nobody knows yet',
+  })
   .refine((body) => body.resource !== undefined || body.hostname !== undefined, {
     path: ['resource'],
     message: 'give resource or hostname',
@@ -80,6 +87,9 @@ export const ChallengeRequest = z
   .refine((body) => body.acceptX402 || body.acceptMPP, {
     path: ['acceptX402'],
     message: 'accept at least one protocol',
+  })
+  .meta({
+    example: { walletId: 'byw_01h455vb4pex5vsknk084sn02q', resource: 'https://api.example.com/report', price: '0.01' },
   })
 export type ChallengeRequest = z.output<typeof ChallengeRequest>
 
@@ -110,7 +120,7 @@ export const CompactChallenges = z.strictObject({
 
 export const VerifyRequest = z.strictObject({
   protocol: z.enum(['x402', 'mpp']),
-  credential: z.string().min(1).max(65_536),
+  credential: z.string().min(1).max(65_536).meta({ example: 'stub_payment_accepted' }),
   price: Price,
   currency: z.literal('USD').default('USD'),
   walletId: WalletId,

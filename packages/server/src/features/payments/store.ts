@@ -235,7 +235,10 @@ export const RouteTotal = z.object({
   totalRaw: Amount,
 })
 
-/** Totals per route and token; payments that failed or lapsed earned nothing and are left out. */
+/**
+ * Totals per route and token of the whole period, all of them: a total that is cut is a wrong one. Payments that failed or lapsed
+ * earned nothing and are left out.
+ */
 export function listRouteTotals(
   db: Queryable,
   tenant: Tenant,
@@ -246,7 +249,7 @@ export function listRouteTotals(
     sql`
     select route, token, decimals, count(*) as total_payments, sum(raw_amount) as total_raw from payments
     where ${matching(tenant, filters)} and status in ('verified', 'settling', 'settled')
-    group by route, token, decimals order by total_payments desc, route limit 1000`,
+    group by route, token, decimals order by total_payments desc, route, token, decimals`,
   )
 }
 

@@ -20,6 +20,7 @@ export const registryOperations: readonly Operation[] = [
   }),
   operation({
     id: 'registry.routes.list',
+    agent: 'reads',
     method: 'GET',
     path: '/registry/routes',
     summary: 'List your paid routes that were seen, newest first.',
@@ -30,6 +31,7 @@ export const registryOperations: readonly Operation[] = [
   }),
   operation({
     id: 'registry.routes.get',
+    agent: 'reads',
     method: 'GET',
     path: '/registry/routes/{id}',
     summary: 'Get one paid route.',

@@ -27,6 +27,7 @@ export const sessionOperations: readonly Operation[] = [
   }),
   operation({
     id: 'sessions.list',
+    agent: 'reads',
     method: 'GET',
     path: '/sessions',
     summary: 'List sessions, newest first.',
@@ -37,6 +38,7 @@ export const sessionOperations: readonly Operation[] = [
   }),
   operation({
     id: 'sessions.get',
+    agent: 'reads',
     method: 'GET',
     path: '/sessions/{sessionId}',
     summary: 'Get one session.',

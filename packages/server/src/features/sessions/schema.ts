@@ -37,6 +37,7 @@ export const SessionParams = z.strictObject({ sessionId: id('sess') })
 const WalletId = z
   .string()
   .regex(/^(byw|mwt|cad)_[0-7][0-9a-hjkmnp-tv-z]{25}$/, 'must be the identifier of a wallet (byw_, mwt_ or cad_)')
+  .meta({ example: 'byw_01h455vb4pex5vsknk084sn02q' })
 
 /** As a URL names it, with a port that is not the scheme's own. */
 const Host = z

@@ -1,21 +1,54 @@
 import { formatAmount } from '@purser/protocol'
+import { type AuditEntry, appendAudits } from '../../platform/audit.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { publishEvent } from '../../platform/events.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { releasePolicy } from '../wallets/index.ts'
 import { arrivedOf } from './arrived.ts'
-import { lockTransfer, markEnded, markTold, type TransferId, type TransferRow } from './store.ts'
+import { markEnded, markTold, type TransferEnd } from './outcome-store.ts'
+import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
 /** Ends a transfer for good: confirmed, or failed for this reason. Told by an event where the answer said, or will say, something else. */
 export async function end(ctx: Work, tx: Tx, transferId: TransferId, fault: string | undefined): Promise<void> {
+  await auditEnds(ctx, tx, await endAll(ctx, tx, [{ transferId, fault }]))
+}
+
+/** The same for several, but for the audit log: answers what `auditEnds` is to write. */
+export async function endAll(ctx: Work, tx: Tx, ends: readonly TransferEnd[]): Promise<readonly TransferRow[]> {
+  if (ends.length === 0) return []
   const now = ctx.clock.now()
-  await markEnded(tx, transferId, { status: fault === undefined ? 'confirmed' : 'failed', reason: fault ?? null, now })
-  const ended = await lockTransfer(tx, transferId)
-  if (isBack(ended)) await releasePolicy(tx, ended, transferId, now)
-  if (isToBeTold(ended)) await tell(ctx, tx, ended)
+  const ended = await markEnded(tx, ends, now)
+  const rows = await lockTransfers(
+    tx,
+    ends.map(({ transferId }) => transferId),
+  )
+  for (const row of rows) {
+    if (isBack(row)) await releasePolicy(tx, row, row.id, now)
+    if (isToBeTold(row)) await tell(ctx, tx, row)
+  }
+  // The withdrawal whose part a transfer is has records of its own.
+  return rows.filter((row) => ended.get(row.id) === 'transfer')
+}
+
+/**
+ * Writes the ends into the audit logs. Last of all that the transaction does: whoever makes a transfer takes the lane and the policy's
+ * counters first and the organisation's log after them, and the other way round two would wait for one another.
+ */
+export async function auditEnds(ctx: Work, tx: Tx, ended: readonly TransferRow[]): Promise<void> {
+  const byTenant = Map.groupBy(ended, ({ organisationId, environment }) => `${organisationId}/${environment}`)
+  for (const [, own] of [...byTenant].sort(([left], [right]) => (left < right ? -1 : 1))) {
+    const [first] = own
+    if (first !== undefined) await appendAudits(forTenant(ctx, first), tx, own.map(recordOf))
+  }
+}
+
+function recordOf(transfer: TransferRow): AuditEntry {
+  const { id: target, walletId: from, status, reason, txHash, destinationTxHash, refundTxHash } = transfer
+  const how = Object.entries({ reason, txHash, destinationTxHash, refundTxHash }).filter(([, value]) => value !== null)
+  return { action: `transfers.${status}`, target, details: { from, ...Object.fromEntries(how) } }
 }
 
 /** Whether the money is where it was; what a token, Tempo's guard or a partner took and did not deliver has left the wallet, and stays counted. */

@@ -12,7 +12,7 @@ export const fail = defineErrors({
     status: 422,
     title: 'Insufficient Balance',
     detail:
-      'The wallet does not hold what the transfer and its gas need; required and available say what of which token.',
+      'The wallet does not have what the transfer and its gas need; required, available and held (until its sender is screened) say what of which token.',
   },
   'recipient-flagged': {
     status: 422,

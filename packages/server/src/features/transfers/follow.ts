@@ -5,12 +5,13 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { findSource } from '../wallets/index.ts'
+import { findSource, lockSource } from '../wallets/index.ts'
 import { end } from './ending.ts'
 import { allowanceOf, endOf, slippageBps } from './partner.ts'
+import { canPay, readPurse } from './purse.ts'
 import { listSteps, listToLookAt, markArrived, markRefunded, setLookAt, setPartnerStatus } from './route-store.ts'
-import { assignStep, findNextStep, insertStep, lockTransfer, type StepRow, type TransferRow } from './store.ts'
-import { type Coin, gasLimitOf } from './weigh.ts'
+import { assignStep, findNextStep, insertSteps, lockTransfer, type StepRow, type TransferRow } from './store.ts'
+import { type Coin, feeOfCall, gasLimitOf } from './weigh.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
@@ -173,40 +174,40 @@ async function claim(
   if (source === undefined || call.chainId !== network.chainId || call.value !== 0n)
     throw new Error('a claim that is not sent')
   const sender = source.masterAddress
-  const gasLimit = await affordableGas(ctx, network, { ...call, from: sender })
+  const purse = await readPurse(ctx, { network, address: sender })
+  const gasLimit = await triedGas(ctx, network, { ...call, from: sender })
   if (gasLimit !== undefined) await ctx.accountLanes.prepare(network, sender)
   await ctx.db.tx(async (tx) => {
+    // Its transfers weigh the master too: under the same lock, which is always taken before that of a transfer.
+    await lockSource(tx, forTenant(ctx, transfer).tenant, sender)
     const held = await lockTransfer(tx, transfer.id)
     if (held.endedAt !== null) return
-    await setPartnerStatus(tx, held.id, gasLimit === undefined ? `${partnerStatus}: no gas to claim` : partnerStatus)
-    await setLookAt(tx, held.id, nextLook(ctx, held))
     const steps = await listSteps(tx, held.id)
     const isUnderWay = steps.some(({ kind, doneAt }) => kind === 'claim' && doneAt === null)
-    if (gasLimit === undefined || isUnderWay) return
+    const isPaid =
+      isUnderWay ||
+      (gasLimit !== undefined && (await canPay(tx, purse, feeOfCall({ ...call, gasLimit }, purse.prices))))
+    const unsent = gasLimit === undefined ? ': claim refused' : isPaid ? '' : ': no gas to claim'
+    await setPartnerStatus(tx, held.id, `${partnerStatus}${unsent}`)
+    await setLookAt(tx, held.id, nextLook(ctx, held))
+    if (gasLimit === undefined || !isPaid || isUnderWay) return
     const { to: toAddress, data, value } = call
     const place = { transferId: held.id, position: steps.length }
-    await insertStep(tx, { ...place, kind: 'claim', sender, toAddress, data, value, gasLimit })
     const planned = { network, to: toAddress, data, value, gasLimit, purpose: transferPurpose }
-    await assignStep(tx, place, await ctx.accountLanes.plan(tx, sender, planned))
+    const transactionId = await ctx.accountLanes.plan(tx, sender, planned)
+    await insertSteps(tx, [{ ...place, kind: 'claim', sender, toAddress, data, value, gasLimit, transactionId }])
     tx.afterCommit(() => ctx.accountLanes.nudge(network))
   })
 }
 
-/** Undefined while the account cannot pay for the call, or the chain would refuse it (somebody else has just sent it). */
-async function affordableGas(
+/** Undefined while the chain would refuse the call: somebody else has just sent it. */
+async function triedGas(
   ctx: Work,
   network: Network,
   call: PlannedCall & { readonly from: `0x${string}` },
 ): Promise<bigint | undefined> {
-  const chain = ctx.chains.on(network)
-  const trial = await chain.tryCall(call)
-  if (!trial.ok) return undefined
-  const gasLimit = gasLimitOf(trial.gas)
-  const [{ maxFee }, held] = await Promise.all([
-    chain.offeredFees(),
-    chain.holdings([{ account: call.from, tokens: [] }]),
-  ])
-  return (held[0]?.native ?? 0n) >= gasLimit * maxFee ? gasLimit : undefined
+  const trial = await ctx.chains.on(network).tryCall(call)
+  return trial.ok ? gasLimitOf(trial.gas) : undefined
 }
 
 /** Whether only the partner can say what arrived: on another chain, and of a coin, of whose movements no log tells. */

@@ -1,69 +1,151 @@
 import { bytesToHex, decodeTransferLog, networkByName, sameAddress, tokenBySymbol } from '@purser/protocol'
-import type { LaneHandler, LaneTransaction, Receipt } from '../../chain/port.ts'
+import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import { end } from './ending.ts'
+import { deliveredTo } from './delivered.ts'
+import { auditEnds, end, endAll } from './ending.ts'
 import { isExpired, isFollowed, transferPurpose } from './follow.ts'
-import { markLeft, markStepDone, markStepFee, setLookAt } from './route-store.ts'
+import { markConfirmed, markPending, markSent, type TransferEnd } from './outcome-store.ts'
+import { markLeft, markStepFees, markStepsDone, setLookAt } from './route-store.ts'
 import {
   assignStep,
   findNextStep,
-  findStepOf,
   hasLaterStep,
-  lockTransfer,
-  markConfirmed,
-  markPending,
-  markSent,
+  listStepsOf,
+  lockTransfers,
   type StepRow,
   type TransferRow,
 } from './store.ts'
+import { wakeWaiting } from './waiting.ts'
+import { costOf } from './weigh.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
 /**
- * What the lanes do with the transactions of transfers, inside the database transaction that marks each. The transfer's row is locked
+ * What the lanes do with the transactions of transfers, inside the database transaction that marks each. The transfers' rows are locked
  * first, so that what a block says and what a caller is told come one after the other.
  */
 export function transferHandler(deps: Deps): LaneHandler {
   const ctx = systemCtx(deps)
+  const several = {
+    onSent: async (tx: Tx, transactions: readonly LaneTransaction[]) => {
+      const sent = (await heldAll(tx, transactions)).filter(({ step }) => movesMoney(step))
+      await markSent(
+        tx,
+        sent.map(({ step, transaction: { hash } }) => ({ transferId: step.transferId, hash })),
+      )
+    },
+    onMined: (tx: Tx, mined: readonly MinedTransaction[]) => inTurns(tx, mined, (turn) => onMined(ctx, tx, turn)),
+    onFinal: async (tx: Tx, mined: readonly MinedTransaction[]) => {
+      const ended: TransferRow[] = []
+      await inTurns(tx, mined, async (turn) => void ended.push(...(await onFinal(ctx, tx, turn))))
+      await auditEnds(ctx, tx, ended)
+    },
+  }
   return {
     purpose: transferPurpose,
-    async onSent(tx, transaction) {
-      const { step } = await held(tx, transaction)
-      if (movesMoney(step)) await markSent(tx, step.transferId, transaction.hash)
-    },
-    async onMined(tx, transaction, receipt) {
-      const { step, transfer } = await held(tx, transaction)
-      if (step.kind === 'claim') return
-      await markStepFee(tx, step, feeOf(transfer, receipt))
-      const fault = faultOf(step, transfer, receipt)
-      if (fault !== undefined) return (await isDecidedBy(tx, step)) ? markPending(tx, transfer.id, fault) : undefined
-      if (!movesMoney(step)) return goOn(ctx, tx, transfer)
-      const seen = { hash: transaction.hash, now: ctx.clock.now() }
-      if (isFollowed(transfer)) return markLeft(tx, transfer.id, seen)
-      const rawReceived = step.kind === 'partner' ? deliveredBy(transfer, receipt) : undefined
-      await markConfirmed(tx, transfer.id, { ...seen, rawReceived })
-    },
+    several,
     async onReorganised(tx, transaction) {
       const { step, transfer } = await held(tx, transaction)
       if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, null)
     },
     async onDisplaced(tx, transaction) {
       const { step, transfer } = await held(tx, transaction)
-      await markStepDone(tx, step, ctx.clock.now())
+      await markStepsDone(tx, [step], ctx.clock.now())
       if (await isDecidedBy(tx, step)) await end(ctx, tx, transfer.id, 'nonce-used-elsewhere')
     },
-    async onFinal(tx, transaction, receipt) {
-      const { step, transfer } = await held(tx, transaction)
-      await markStepDone(tx, step, ctx.clock.now())
-      if (step.kind === 'claim') return
-      const fault = faultOf(step, transfer, receipt)
-      if (fault !== undefined) return (await isDecidedBy(tx, step)) ? end(ctx, tx, transfer.id, fault) : undefined
-      if (!movesMoney(step)) return
-      if (isFollowed(transfer)) return setLookAt(tx, transfer.id, ctx.clock.now())
-      await end(ctx, tx, transfer.id, undefined)
-    },
+    onFinal: (tx, transaction, receipt) => several.onFinal(tx, [{ transaction, receipt }]),
+  }
+}
+
+interface Held {
+  readonly transaction: LaneTransaction
+  readonly step: StepRow
+  readonly transfer: TransferRow
+}
+
+type Seen = Held & { readonly receipt: Receipt }
+
+/** What blocks say, as of now. */
+async function onMined(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
+  const own = seen.filter(({ step }) => step.kind !== 'claim')
+  await markStepFees(
+    tx,
+    own.map(({ step, transfer, receipt }) => ({ step, rawFee: feeOf(transfer, receipt) })),
+  )
+  tx.afterCommit(() => wakeWaiting(ctx.db))
+  const { faulty, preparing, moved } = sorted(own.filter(({ step }) => !isAside(step)))
+  for (const { step, transfer, fault } of faulty)
+    if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, fault)
+  for (const { transfer } of preparing) await goOn(ctx, tx, transfer)
+  const now = ctx.clock.now()
+  const [followed, ended] = parted(moved, ({ transfer }) => isFollowed(transfer))
+  for (const { transfer, transaction } of followed) await markLeft(tx, transfer.id, { hash: transaction.hash, now })
+  const confirmed = ended.map(({ step, transfer, transaction: { hash }, receipt }) => ({
+    transferId: transfer.id,
+    hash,
+    rawReceived: step.kind === 'partner' ? deliveredBy(transfer, receipt) : undefined,
+  }))
+  await markConfirmed(tx, confirmed, now)
+}
+
+/** What blocks say for good; answers the transfers that ended by it. */
+async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<readonly TransferRow[]> {
+  const now = ctx.clock.now()
+  await markStepsDone(
+    tx,
+    seen.map(({ step }) => step),
+    now,
+  )
+  const { faulty, moved } = sorted(seen.filter(({ step }) => !isAside(step)))
+  const failed: TransferEnd[] = []
+  for (const { step, transfer, fault } of faulty)
+    if (await isDecidedBy(tx, step)) failed.push({ transferId: transfer.id, fault })
+  const [followed, over] = parted(moved, ({ transfer }) => isFollowed(transfer))
+  for (const { transfer } of followed) await setLookAt(tx, transfer.id, now)
+  const done = over.map(({ transfer }) => ({ transferId: transfer.id, fault: undefined }))
+  return endAll(ctx, tx, [...failed, ...done])
+}
+
+/** Those that did not do what they were to, those after which the next step comes, and those that moved the money. */
+function sorted(seen: readonly Seen[]) {
+  const judged = seen.map((one) => ({ ...one, fault: faultOf(one.step, one.transfer, one.receipt) }))
+  const faulty = judged.flatMap(({ fault, ...one }) => (fault === undefined ? [] : [{ ...one, fault }]))
+  const [moved, preparing] = parted(
+    judged.filter(({ fault }) => fault === undefined),
+    ({ step }) => movesMoney(step),
+  )
+  return { faulty, moved, preparing: preparing.toSorted((left, right) => inOrder(left.step, right.step)) }
+}
+
+/** Lanes are taken in one order, so that none wait crosswise. */
+function inOrder({ sender: left }: StepRow, { sender: right }: StepRow): number {
+  return left < right ? -1 : Number(left > right)
+}
+
+function parted<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[], T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))]
+}
+
+/** Steps of one transfer come one after the other, each to the transfer as the one before left it. */
+async function inTurns(
+  tx: Tx,
+  mined: readonly MinedTransaction[],
+  work: (turn: readonly Seen[]) => Promise<void>,
+): Promise<void> {
+  const receipts = new Map(mined.map(({ transaction, receipt }) => [transaction.id, receipt]))
+  let left = mined.map(({ transaction }) => transaction)
+  while (left.length > 0) {
+    const taken = await heldAll(tx, left)
+    const first = new Map(taken.toReversed().map((one) => [one.transfer.id, one]))
+    const turn = [...first.values()].flatMap((one) => {
+      const receipt = receipts.get(one.transaction.id)
+      return receipt === undefined ? [] : [{ ...one, receipt }]
+    })
+    await work(turn)
+    const done = new Set(turn.map(({ transaction }) => transaction))
+    left = left.filter((transaction) => !done.has(transaction))
   }
 }
 
@@ -72,21 +154,40 @@ export function transferHandler(deps: Deps): LaneHandler {
  * transaction, and no longer: that one may move the money, whatever a reorganisation then makes of this one.
  */
 async function isDecidedBy(tx: Tx, step: StepRow): Promise<boolean> {
-  if (step.kind === 'claim') return false
+  if (isAside(step)) return false
   return movesMoney(step) || !(await hasLaterStep(tx, step))
+}
+
+/** What is sent beside the steps that follow one another: it neither moves the money nor is waited for. */
+function isAside({ kind }: StepRow): boolean {
+  return kind === 'claim' || kind === 'refill' || kind === 'revoke'
 }
 
 function movesMoney({ kind }: StepRow): boolean {
   return kind === 'send' || kind === 'partner'
 }
 
-async function held(
-  tx: Tx,
-  { id }: LaneTransaction,
-): Promise<{ readonly step: StepRow; readonly transfer: TransferRow }> {
-  const step = await findStepOf(tx, id)
-  if (step === undefined) throw new Error('a transaction of no transfer')
-  return { step, transfer: await lockTransfer(tx, step.transferId) }
+async function held(tx: Tx, transaction: LaneTransaction): Promise<Held> {
+  const [one] = await heldAll(tx, [transaction])
+  if (one === undefined) throw new Error('a transaction of no transfer')
+  return one
+}
+
+/** In the order in which they were given. */
+async function heldAll(tx: Tx, transactions: readonly LaneTransaction[]): Promise<Held[]> {
+  const found = await listStepsOf(
+    tx,
+    transactions.map(({ id }) => id),
+  )
+  const steps = new Map(found.map((step) => [step.transactionId, step]))
+  const rows = await lockTransfers(tx, [...new Set(found.map(({ transferId }) => transferId))])
+  const transfers = new Map(rows.map((row) => [row.id, row]))
+  return transactions.map((transaction) => {
+    const step = steps.get(transaction.id)
+    const transfer = step && transfers.get(step.transferId)
+    if (step === undefined || transfer === undefined) throw new Error('a transaction of no transfer')
+    return { transaction, step, transfer }
+  })
 }
 
 /**
@@ -111,14 +212,8 @@ function faultOf(step: StepRow, transfer: TransferRow, receipt: Receipt): string
 function deliveredBy({ toNetwork, toToken, toAddress }: TransferRow, receipt: Receipt): bigint {
   const network = networkByName(toNetwork)
   const token = network === undefined ? undefined : tokenBySymbol(network, toToken)
-  if (token === undefined) return 0n
-  return receipt.logs
-    .map((log) => (sameAddress(log.address, token.address) ? decodeTransferLog(log) : undefined))
-    .reduce((sum, moved) => {
-      if (moved === undefined) return sum
-      const came = sameAddress(moved.to, toAddress) ? moved.value : 0n
-      return sum + came - (sameAddress(moved.from, toAddress) ? moved.value : 0n)
-    }, 0n)
+  if (network === undefined || token === undefined) return 0n
+  return deliveredTo({ network, token: token.address, account: toAddress }, receipt.logs)
 }
 
 /** The token that moves; undefined for the chain's own coin. */
@@ -130,16 +225,17 @@ function tokenOf({ fromNetwork, fromToken }: TransferRow) {
 /** Tempo's account of fees, to which each transaction's payer sends one in the token that it pays with. */
 const tempoFeeManager = '0xfeec000000000000000000000000000000000000'
 
-/** In wei; on Tempo in the smallest unit of the token. */
+/** In wei; on Tempo in the smallest unit of the token that moves, which pays for it. */
 function feeOf(transfer: TransferRow, receipt: Receipt): bigint {
   const network = networkByName(transfer.fromNetwork)
-  if (network?.nativeCoin !== null) return receipt.gasUsed * receipt.effectiveGasPrice
+  if (network?.nativeCoin !== null) return costOf(receipt)
+  const token = tokenOf(transfer)
   return receipt.logs
+    .filter(({ address }) => token !== undefined && sameAddress(address, token.address))
     .map((log) => decodeTransferLog(log))
-    .reduce(
-      (sum, moved) => (moved !== undefined && sameAddress(moved.to, tempoFeeManager) ? sum + moved.value : sum),
-      0n,
-    )
+    .filter((moved) => moved !== undefined)
+    .filter(({ from, to }) => sameAddress(from, transfer.fromAddress) && sameAddress(to, tempoFeeManager))
+    .reduce((sum, { value }) => sum + value, 0n)
 }
 
 /** Gives the next step its transaction, in the transaction that saw the one before done; once, since a step is assigned once. */
@@ -147,9 +243,8 @@ async function goOn(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> {
   const network = networkByName(transfer.fromNetwork)
   const next = await findNextStep(tx, transfer.id)
   if (next === undefined || network === undefined || transfer.endedAt !== null) return
-  // A partner's call is tried first, which no transaction of the database waits for.
-  if (next.kind === 'partner') return setLookAt(tx, transfer.id, ctx.clock.now())
-  if (isExpired(ctx, transfer)) return end(ctx, tx, transfer.id, 'quote-expired')
+  // A partner's call is tried first, which no transaction of the database waits for; and one that is too late is ended there.
+  if (next.kind === 'partner' || isExpired(ctx, transfer)) return setLookAt(tx, transfer.id, ctx.clock.now())
   const { sender, toAddress: to, data, value, gasLimit } = next
   const planned = { network, to, data: bytesToHex(data), value, gasLimit, purpose: transferPurpose }
   const transactionId = await ctx.accountLanes.plan(tx, sender, planned)

@@ -1,8 +1,12 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { Recurring } from '../../platform/job.ts'
+import { resolveAuthorised } from './authorised/resolve.ts'
 import { tell } from './ending.ts'
 import { followPartners } from './follow.ts'
-import { listUnanswered, lockTransfer } from './store.ts'
+import { listUnanswered } from './outcome-store.ts'
+import { refillChildren } from './refill.ts'
+import { revokeApprovals } from './revoke.ts'
+import { lockTransfer } from './store.ts'
 
 const unansweredMs = 120_000
 
@@ -24,4 +28,10 @@ const tellUnanswered: Recurring = {
   },
 }
 
-export const transferRecurring: readonly Recurring[] = [tellUnanswered, followPartners]
+export const transferRecurring: readonly Recurring[] = [
+  tellUnanswered,
+  followPartners,
+  resolveAuthorised,
+  refillChildren,
+  revokeApprovals,
+]

@@ -18,7 +18,7 @@ import { type Coin, gasLimitOf } from './weigh.ts'
 /** Most that may be lost between the quote and the arrival, in hundredths of a percent. */
 export const slippageBps = 50
 /** Set aside for a partner's call that cannot be tried before its approval is in a block; one that wants more is not sent. */
-export const partnerGasMax = 800_000n
+const partnerGasMax = 800_000n
 
 /** The coin as partners name it: by the zero address. */
 export function endOf(network: Network, { symbol, address, decimals }: Coin): RouteEnd {
@@ -58,7 +58,7 @@ export function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date)
   if (quote.calls.some(({ chainId }) => chainId !== from.network.chainId)) return 'wrong-chain'
   if (sameAddress(call.to, from.token.address)) return 'calls-the-token'
   if (call.value !== (isCoin ? rawAmount : 0n)) return 'value-differs'
-  const exact = `${selectors.approve}${word(call.to)}${word(rawAmount)}`
+  const exact = encodeApproval(call.to, rawAmount)
   for (const { to, value, data } of approvals)
     if (!sameAddress(to, from.token.address) || value !== 0n || data.toLowerCase() !== exact)
       return 'approval-not-exact'
@@ -68,8 +68,13 @@ export function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date)
   return quote.expiresAt <= now ? 'expired' : undefined
 }
 
-/** The partner's calls as steps. What can be tried now is; a call that needs its approval first is tried when that is in a block. */
-export async function partnerSteps(chain: Chain, sender: Address, { calls }: RouteQuote): Promise<PlannedStep[]> {
+/**
+ * The partner's calls as steps. What can be tried now is; a call that needs its approval first is tried when that is in a block. On Tempo
+ * both are one transaction, tried together, of which nothing remains when it fails.
+ */
+export async function partnerSteps(chain: Chain, sender: Address, quote: RouteQuote): Promise<PlannedStep[]> {
+  const { calls } = quote
+  if (chain.network.nativeCoin === null) return [await oneStep(chain, sender, quote)]
   return Promise.all(
     calls.map(async ({ to, value, data }, index): Promise<PlannedStep> => {
       const kind = index === calls.length - 1 ? 'partner' : 'approve'
@@ -80,6 +85,25 @@ export async function partnerSteps(chain: Chain, sender: Address, { calls }: Rou
       return { ...step, gasLimit: gasLimitOf(trial.gas) }
     }),
   )
+}
+
+/** Bytes of call data in one of Tempo's transactions, which are read back when they are signed, up to a length. */
+const callBytesMax = 4_096
+
+async function oneStep(chain: Chain, sender: Address, { partner, calls }: RouteQuote): Promise<PlannedStep> {
+  const all = calls.map(({ to, value, data }) => ({ to, value, data }))
+  const last = all.at(-1)
+  const hexDigits = all.reduce((sum, { data }) => sum + data.length - 2, 0)
+  if (last === undefined || hexDigits > callBytesMax * 2)
+    throw fail('partner-unavailable', { partner, reason: 'unsafe-call' })
+  const trial = await chain.tryCalls(sender, all)
+  if (!trial.ok) throw fail('transfer-reverted', { reason: trial.reason })
+  return { kind: 'partner', sender, ...last, callsBefore: all.slice(0, -1), gasLimit: gasLimitOf(trial.gas) }
+}
+
+/** The call by which an account lets a contract take so much of the token that is called, and no more. */
+export function encodeApproval(spender: Address, rawAmount: bigint): Hex {
+  return `${selectors.approve}${word(spender)}${word(rawAmount)}`
 }
 
 /** What the account lets a contract take of a token, as of the latest block. */

@@ -10,17 +10,31 @@ import {
   sameAddress,
   tokenBySymbol,
 } from '@purser/protocol'
-import type { Chain, OfferedFees } from '../../chain/port.ts'
+import type { Chain, LaneCall, OfferedFees } from '../../chain/port.ts'
 import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
-import { failPlatform } from '../../platform/errors.ts'
+import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
-import { findSource, frozenAmountOf, type SourceWallet } from '../wallets/index.ts'
+import { findSource, type SourceWallet } from '../wallets/index.ts'
+import { isAuthorisable } from './authorised/terms.ts'
 import { fail } from './errors.ts'
+import { type Facts, readFacts } from './facts.ts'
+import { readAgain } from './facts-again.ts'
+import type { Held } from './held.ts'
 import { askQuote, endOf, partnerSteps, slippageBps } from './partner.ts'
 import type { NewTransfer } from './schema.ts'
-import { findNextNonce, sumOpenCost, sumPromised } from './store.ts'
-import { type Coin, feeInToken, gasLimitOf, type Need, plainGas, shortagesOf, topUpOf } from './weigh.ts'
+import {
+  type Coin,
+  feeInToken,
+  feeOfCall,
+  gasLimitOf,
+  type Need,
+  type Prices,
+  plainFee,
+  plainGas,
+  shortagesOf,
+  topUpOf,
+} from './weigh.ts'
 
 /** A transaction to come, as custody and the lane need it. */
 export interface PlannedStep {
@@ -30,6 +44,9 @@ export interface PlannedStep {
   readonly data: Hex
   readonly value: bigint
   readonly gasLimit: bigint
+  /** On Tempo: what its fee is paid in, and the calls that run before it in its transaction. */
+  readonly feeToken?: Address | undefined
+  readonly callsBefore?: readonly LaneCall[]
 }
 
 /** What is left when this transfer and all that were promised before it are paid; native ones in wei. */
@@ -42,10 +59,16 @@ export interface Left {
 /** How much others may have drawn since the wallet was weighed. */
 export interface Room {
   readonly left: Left
-  /** The nonces that the wallet and its master would have given next: whoever took one of these or a later one came after. */
-  readonly since: { readonly source: bigint; readonly master: bigint }
-  /** Wei per gas that costs are reckoned with. */
-  readonly maxFee: bigint
+  /**
+   * The nonces that the wallet and its master would have given next: whoever took one of these or a later one came after. And the number of
+   * the wallet's newest authorisation: whatever has a greater one did.
+   */
+  readonly since: { readonly source: bigint; readonly master: bigint; readonly authorised: bigint }
+  /** What costs are reckoned with. */
+  readonly prices: Prices
+  readonly held: Held
+  /** What sweeps were taking, as `amountUnderSweep` says. */
+  readonly sweeping: bigint
 }
 
 /** A transfer that the wallet can afford as of a moment ago. */
@@ -58,6 +81,7 @@ export interface TransferPlan {
   readonly toCoin: Coin
   readonly rawAmount: bigint
   readonly room: Room
+  /** None where the settler brings what the child signs. */
   readonly steps: readonly PlannedStep[]
   /** At most, in the smallest unit of `feeCoin`. */
   readonly rawFee: bigint
@@ -82,20 +106,19 @@ export async function planTransfer(ctx: Ctx, request: NewTransfer): Promise<Tran
   refuseBurning(request.toAddress, coin)
   const ends = { from: endOf(network, coin), to: endOf(target, toCoin) }
   const choice = ctx.chooseRoute(ends, ctx.tenant.environment)
-  refusePartnerless(ctx, network, choice)
+  refusePartnerless(ctx, choice)
   if (choice.route !== 'direct') refuseBurning(request.toAddress, toCoin)
   await refuseFlagged(ctx, request.toAddress)
   const wish = { source, network, coin, rawAmount, to: request.toAddress, ends, choice }
   const priced = await price(ctx, ctx.chains.on(network), wish)
-  const routeReason = `${choice.why}${keptWords(priced.quote, [coin, toCoin])}`
+  const gasWords = priced.steps.length === 0 ? ' The service pays the gas.' : ''
+  const routeReason = `${choice.why}${gasWords}${keptWords(priced.quote, [coin, toCoin])}`
   return { source, network, target, fromChain, coin, toCoin, rawAmount, ...priced, route: choice.route, routeReason }
 }
 
-/** On Tempo fees are paid in the token that is called, and a partner's contract is none. */
-function refusePartnerless(ctx: Ctx, network: Network, choice: RouteChoice): void {
+function refusePartnerless(ctx: Ctx, choice: RouteChoice): void {
   if (choice.route === 'direct') return
   if (ctx.routingPartners[ctx.tenant.environment][choice.partner] === undefined) throw fail('partner-unavailable')
-  if (network.nativeCoin === null) throw fail('no-route', { partner: choice.partner, reason: 'from-tempo' })
 }
 
 /** What the partner keeps, which is not in `toAmount` any more. */
@@ -162,25 +185,31 @@ interface Wish {
 type Priced = Pick<TransferPlan, 'room' | 'steps' | 'rawFee' | 'feeCoin' | 'quote'>
 type Sent = Omit<Priced, 'room' | 'quote'> & { readonly left: Left }
 
-/**
- * What is promised is read before and what is held after, so that a transfer that a block takes in between counts twice for a moment
- * and never not at all.
- */
+/** How often a wallet is weighed that seems to lack what it has only just promised. */
+const weighingsMax = 20
+
+/** Who seems to be short is weighed again until what he promised is no part of what is gone already. */
 async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
-  const { source, coin, network } = wish
-  const fees = await chain.offeredFees()
-  const since = await nextNoncesOf(ctx, wish)
-  const promised = await promisedOf(ctx, wish, fees.maxFee)
-  const holders = source.address === source.masterAddress ? [source.address] : [source.address, source.masterAddress]
-  const tokens = coin.address === undefined ? [] : [coin.address]
-  const held = await chain.holdings(holders.map((account) => ({ account, tokens })))
-  const frozen = await frozenOf(ctx, wish)
-  const [own, master] = [held[0], held.at(-1)]
-  if (own === undefined || master === undefined) throw new Error('a chain told of fewer accounts than were asked for')
+  let facts = await readFacts(ctx, wish)
+  for (let weighing = 1; ; weighing++) {
+    try {
+      return await priceBy(ctx, chain, wish, facts)
+    } catch (error) {
+      if (weighing === weighingsMax || !isProblem(error, 'insufficient-balance')) throw error
+      const again = await readAgain(ctx, wish, facts)
+      if (again === undefined) throw error
+      facts = again
+    }
+  }
+}
+
+async function priceBy(ctx: Ctx, chain: Chain, wish: Wish, facts: Facts): Promise<Priced> {
+  const { coin, network } = wish
+  const { fees, since, promised, sweeping, held, own, master } = facts
   // Without a coin the gas of others is paid in the token too.
   const promisedFees = network.nativeCoin === null ? feeInToken(promised.native, 1n, coin.decimals) : 0n
   const funds: Funds = {
-    token: (own.tokens[0] ?? 0n) - frozen - promised.token - promisedFees,
+    token: (own.tokens[0] ?? 0n) - held.frozen - held.unscreened - promised.token - promisedFees,
     native: (own.native ?? 0n) - promised.native,
     masterNative: (master.native ?? 0n) - promised.masterNative,
   }
@@ -188,31 +217,18 @@ async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
     coin,
     required: wish.rawAmount,
     available: coin.address === undefined ? funds.native : funds.token,
+    held: held.unscreened,
   }
   refuseShort([amountNeed])
   const quote = wish.choice.route === 'direct' ? undefined : await askQuote(ctx, wish.choice.partner, requestOf(wish))
-  const sends = quote === undefined ? [await tried(chain, wish)] : await partnerSteps(chain, source.address, quote)
-  const priced =
-    network.nativeCoin === null
-      ? pricedInToken(wish, { own: sends, fees, amountNeed })
-      : pricedInCoin(wish, { ...network.nativeCoin, address: undefined }, { own: sends, fees, funds, amountNeed })
-  const { left, ...sent } = priced
-  return { ...sent, quote, room: { left, since, maxFee: fees.maxFee } }
-}
-
-async function nextNoncesOf(ctx: Ctx, { source, network }: Wish): Promise<Room['since']> {
-  const next = (address: Address) => findNextNonce(ctx.db, { network: network.name, address })
-  return { source: await next(source.address), master: await next(source.masterAddress) }
+  const sends = quote === undefined ? [await tried(chain, wish)] : await partnerSteps(chain, wish.source.address, quote)
+  const costs = { own: sends, fees, funds, amountNeed }
+  const { left, ...sent } = await pricedOn(ctx, wish, costs)
+  return { ...sent, quote, room: { left, since, prices: fees, held, sweeping } }
 }
 
 function requestOf({ source, rawAmount, to, ends }: Wish): RouteRequest {
   return { ...ends, rawAmount, fromAddress: source.address, toAddress: to, slippageBps }
-}
-
-/** What screening holds back of what came in; of the coin nothing is known to have come from anybody. */
-async function frozenOf(ctx: Ctx, { source, network, coin }: Wish): Promise<bigint> {
-  if (coin.address === undefined) return 0n
-  return frozenAmountOf(ctx.db, ctx.tenant, source.id, { network: network.name, token: coin.address })
 }
 
 /** In the smallest unit, without what is promised; native ones in wei. */
@@ -220,16 +236,6 @@ interface Funds {
   readonly token: bigint
   readonly native: bigint
   readonly masterNative: bigint
-}
-
-async function promisedOf(ctx: Ctx, { source, network, coin }: Wish, maxFee: bigint): Promise<Funds> {
-  const place = { network: network.name, maxFee }
-  const [tokens, native, masterNative] = await Promise.all([
-    sumPromised(ctx.db, { network: network.name, address: source.address }),
-    sumOpenCost(ctx.db, { ...place, address: source.address }),
-    sumOpenCost(ctx.db, { ...place, address: source.masterAddress }),
-  ])
-  return { token: tokens.get(coin.symbol) ?? 0n, native, masterNative }
 }
 
 /** Has the chain try the call, and refuses what it would refuse. */
@@ -248,7 +254,22 @@ function refuseShort(needs: readonly Need[]): void {
   if (balances.length > 0) throw fail('insufficient-balance', { balances })
 }
 
-/** Tempo: gas is paid in the token that moves. */
+/** A child that cannot pay for its gas signs for the settler where that may be; where not, its master sends it the gas. */
+async function pricedOn(ctx: Ctx, wish: Wish, costs: Costs): Promise<Sent> {
+  const { nativeCoin } = wish.network
+  if (nativeCoin === null) return pricedInToken(wish, costs)
+  const native = { ...nativeCoin, address: undefined }
+  const { source, network, coin, rawAmount, choice } = wish
+  const { own, fees, funds } = costs
+  const isDirect = choice.route === 'direct' && coin.address !== undefined
+  if (isDirect && feeOf(own, fees) > funds.native) {
+    if (await isAuthorisable(ctx, { source, network, coin, fees }))
+      return { steps: [], rawFee: 0n, feeCoin: native, left: { ...funds, token: funds.token - rawAmount } }
+  }
+  return pricedInCoin(wish, native, costs)
+}
+
+/** Tempo: gas is paid in the token that moves, whatever is called. */
 function pricedInToken(
   { coin }: Wish,
   {
@@ -260,11 +281,16 @@ function pricedInToken(
   const rawFee = feeInToken(gasOf(own), fees.maxFee, coin.decimals)
   refuseShort([amountNeed, { ...amountNeed, required: rawFee }])
   const left = { token: amountNeed.available - amountNeed.required - rawFee, native: 0n, masterNative: 0n }
-  return { steps: own, rawFee, feeCoin: coin, left }
+  const steps = own.map((step) => ({ ...step, feeToken: coin.address }))
+  return { steps, rawFee, feeCoin: coin, left }
 }
 
 function gasOf(steps: readonly PlannedStep[]): bigint {
   return steps.reduce((sum, { gasLimit }) => sum + gasLimit, 0n)
+}
+
+function feeOf(steps: readonly PlannedStep[], prices: Prices): bigint {
+  return steps.reduce((sum, step) => sum + feeOfCall(step, prices), 0n)
 }
 
 interface Costs {
@@ -277,7 +303,7 @@ interface Costs {
 /** A child that cannot pay for its gas is sent it by its master first. */
 function pricedInCoin(wish: Wish, native: Coin, { own, fees, funds, amountNeed }: Costs): Sent {
   const { source, coin, rawAmount } = wish
-  const gas = gasOf(own) * fees.maxFee
+  const gas = feeOf(own, fees)
   const isChild = source.address !== source.masterAddress
   const spare = coin.address === undefined ? funds.native - rawAmount : funds.native
   const value = isChild ? topUpOf(gas, spare > 0n ? spare : 0n) : 0n
@@ -295,7 +321,7 @@ function pricedInCoin(wish: Wish, native: Coin, { own, fees, funds, amountNeed }
     value,
     gasLimit: plainGas,
   }
-  const topUpGas = plainGas * fees.maxFee
+  const topUpGas = plainFee(fees)
   refuseShort([{ coin: native, required: value + topUpGas, available: funds.masterNative }])
   const left = {
     token,

@@ -2,19 +2,30 @@ import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { columns, StepRow as Step, type StepRow, stepColumns, type TransferId, TransferRow } from './store.ts'
 
-/** What the chain took for a step, as its newest block says; the transfer's fee is that of all of its steps on the source network. */
-export async function markStepFee(tx: Tx, step: StepRow, rawFee: bigint): Promise<void> {
-  await tx.run(sql`
-    update transfer_steps set raw_fee = ${rawFee.toString()} where transfer_id = ${step.transferId} and position = ${step.position}`)
-  await tx.run(sql`
-    update transfers set raw_fee = (select sum(raw_fee) from transfer_steps where transfer_id = ${step.transferId} and kind <> 'claim')
-    where id = ${step.transferId} and ended_at is null`)
+export interface StepFee {
+  readonly step: StepRow
+  readonly rawFee: bigint
 }
 
-/** The step's transaction is at its depth, or can never be in a block. */
-export async function markStepDone(tx: Tx, step: StepRow, now: Date): Promise<void> {
+/** What the chain took for steps, as its newest blocks say; a transfer's fee is that of all of its steps on the source network. */
+export async function markStepFees(tx: Tx, fees: readonly StepFee[]): Promise<void> {
+  if (fees.length === 0) return
+  const ids = fees.map(({ step }) => step.transferId)
   await tx.run(sql`
-    update transfer_steps set done_at = ${now} where transfer_id = ${step.transferId} and position = ${step.position} and done_at is null`)
+    update transfer_steps s set raw_fee = f.fee
+    from unnest(${ids}::text[], ${fees.map(({ step }) => step.position)}::integer[], ${fees.map(({ rawFee }) => rawFee)}::numeric[]) as f (id, position, fee)
+    where s.transfer_id = f.id and s.position = f.position`)
+  await tx.run(sql`
+    update transfers t set raw_fee = (select sum(raw_fee) from transfer_steps where transfer_id = t.id and kind not in ('claim', 'revoke'))
+    where id = any(${ids}::text[]) and ended_at is null`)
+}
+
+/** The steps' transactions are at their depth, or can never be in a block. */
+export async function markStepsDone(tx: Tx, steps: readonly StepRow[], now: Date): Promise<void> {
+  await tx.run(sql`
+    update transfer_steps s set done_at = ${now}
+    from unnest(${steps.map(({ transferId }) => transferId)}::text[], ${steps.map(({ position }) => position)}::integer[]) as d (id, position)
+    where s.transfer_id = d.id and s.position = d.position and s.done_at is null`)
 }
 
 /** In a block the partner's contract has the money; it may still be undone. */

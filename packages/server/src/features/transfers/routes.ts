@@ -1,4 +1,5 @@
 import { chainErrors } from '../../chain/errors.ts'
+import { failPlatform } from '../../platform/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
 import { failChainName } from '../chains/index.ts'
 import { policyErrors } from '../wallets/index.ts'
@@ -12,17 +13,19 @@ export const transferPlanErrors = {
   ...refusals,
   ...chainErrors,
   'chain-not-available': failChainName.table['chain-not-available'],
+  'address-format-invalid': failPlatform.table['address-format-invalid'],
 }
 
 export const transferOperations: readonly Operation[] = [
   operation({
     id: 'transfers.create',
+    agent: 'moves-money',
     method: 'POST',
     path: '/wallet-infra/transfer',
     summary: 'Send money from a managed wallet or child address.',
     description: [
       'Waits for a block for up to 30 seconds: `confirmed`, or `pending` when none came, and `transfer.completed` or `transfer.failed` follows.',
-      'A child that cannot pay for gas is sent it by its master first. Use an Idempotency-Key: a repeat then never sends twice.',
+      'A child that cannot pay for gas signs for the service to send (USDC), or is sent gas by its master first. Use an Idempotency-Key: a repeat then never sends twice.',
     ].join(' '),
     input: NewTransfer,
     output: Transfer,
@@ -35,6 +38,7 @@ export const transferOperations: readonly Operation[] = [
   }),
   operation({
     id: 'transfers.quote',
+    agent: 'reads',
     method: 'POST',
     path: '/wallet-infra/transfer/quote',
     summary: 'Say what a transfer would cost and how it would go; nothing moves.',
@@ -47,6 +51,7 @@ export const transferOperations: readonly Operation[] = [
   }),
   operation({
     id: 'transfers.list',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/transfers',
     summary: 'List the transfers, newest first.',
@@ -57,6 +62,7 @@ export const transferOperations: readonly Operation[] = [
   }),
   operation({
     id: 'transfers.get',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/transfers/{id}',
     summary: 'Get a transfer.',

@@ -4,7 +4,7 @@ import { Instant, PageQuery } from '../../platform/wire.ts'
 import { ChainName } from '../chains/index.ts'
 import { EvmAddress } from '../wallets/index.ts'
 
-const TokenSymbol = z.string().min(1).max(32)
+const TokenSymbol = z.string().min(1).max(32).meta({ example: 'USDC' })
 const Amount = z.string().min(1).max(100).meta({ description: 'Decimal amount in whole tokens.', example: '12.5' })
 
 /** What moves where. `fromWalletType` may be left out: the id's prefix says it. */

@@ -3,9 +3,11 @@ import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { type EventId, type Id, id } from '../../platform/ids.ts'
+import { type Id, id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
+import { sharesOfStep } from './facts-store.ts'
 import { RouteName } from './schema.ts'
+import type { Prices } from './weigh.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 const HexText = z.templateLiteral(['0x', z.string()])
@@ -57,7 +59,7 @@ export type TransferRow = z.output<typeof TransferRow>
 export const StepRow = z.object({
   transferId: id('wtx'),
   position: z.number(),
-  kind: z.enum(['top-up', 'send', 'approve', 'partner', 'claim']),
+  kind: z.enum(['top-up', 'send', 'approve', 'partner', 'claim', 'refill', 'revoke']),
   sender: HexText,
   toAddress: HexText,
   data: z.instanceof(Uint8Array),
@@ -97,29 +99,45 @@ export type NewTransferRow = Omit<
 /** Whose a transfer is: a caller's own, or the part of a withdrawal that happens on chain, which the withdrawal tells of. */
 export type TransferPurpose = 'transfer' | 'withdrawal'
 
-export async function insertTransfer(
-  tx: Tx,
-  tenant: Tenant,
-  row: NewTransferRow & { readonly purpose: TransferPurpose },
-): Promise<void> {
-  await tx.run(sql`
-    insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
-      from_token, to_token, decimals, raw_amount, route, route_reason, status, purpose, created_at,
-      partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min)
-    values (${row.id}, ${tenant.organisationId}, ${tenant.environment}, ${row.walletId}, ${row.fromAddress}, ${row.toAddress}, ${row.fromChain},
-      ${row.fromNetwork}, ${row.toChain}, ${row.toNetwork}, ${row.fromToken}, ${row.toToken}, ${row.decimals}, ${row.rawAmount.toString()},
-      ${row.route}, ${row.routeReason}, 'pending', ${row.purpose}, ${row.createdAt}, ${row.partner}, ${row.partnerReference}, ${row.quoteExpiresAt},
-      ${row.toDecimals}, ${row.rawOut?.toString() ?? null}, ${row.rawOutMin?.toString() ?? null})`)
+export type StoredTransfer = NewTransferRow & {
+  readonly purpose: TransferPurpose
+  readonly answered: TransferRow['answered']
 }
 
-export async function insertStep(
-  tx: Tx,
-  step: Omit<StepRow, 'transactionId' | 'data'> & { readonly data: `0x${string}` },
-): Promise<void> {
+export async function insertTransfers(tx: Tx, tenant: Tenant, rows: readonly StoredTransfer[]): Promise<void> {
+  const texts = rows.map(({ rawAmount, rawOut, rawOutMin, ...row }) => ({
+    ...row,
+    rawAmount: rawAmount.toString(),
+    rawOut: rawOut?.toString() ?? null,
+    rawOutMin: rawOutMin?.toString() ?? null,
+  }))
   await tx.run(sql`
-    insert into transfer_steps (transfer_id, position, kind, sender, to_address, data, value, gas_limit)
-    values (${step.transferId}, ${step.position}, ${step.kind}, ${step.sender}, ${step.toAddress}, ${hexToBytes(step.data)},
-      ${step.value.toString()}, ${step.gasLimit.toString()})`)
+    insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
+      from_token, to_token, decimals, raw_amount, route, route_reason, status, purpose, answered, created_at,
+      partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min)
+    select id, ${tenant.organisationId}, ${tenant.environment}, "walletId", "fromAddress", "toAddress", "fromChain", "fromNetwork", "toChain",
+      "toNetwork", "fromToken", "toToken", decimals, "rawAmount", route, "routeReason", 'pending', purpose, answered, "createdAt",
+      partner, "partnerReference", "quoteExpiresAt", "toDecimals", "rawOut", "rawOutMin"
+    from jsonb_to_recordset(${JSON.stringify(texts)}::jsonb) as given (id text, "walletId" text, "fromAddress" text, "toAddress" text,
+      "fromChain" text, "fromNetwork" text, "toChain" text, "toNetwork" text, "fromToken" text, "toToken" text, decimals smallint,
+      "rawAmount" numeric, route text, "routeReason" text, purpose text, answered text, "createdAt" timestamptz, partner text,
+      "partnerReference" text, "quoteExpiresAt" timestamptz, "toDecimals" smallint, "rawOut" numeric, "rawOutMin" numeric)`)
+}
+
+export type NewStep = Omit<StepRow, 'transactionId' | 'data'> & {
+  readonly data: `0x${string}`
+  readonly transactionId: ChainTransactionId | null
+}
+
+export async function insertSteps(tx: Tx, steps: readonly NewStep[]): Promise<void> {
+  await tx.run(sql`
+    insert into transfer_steps (transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id)
+    select * from unnest(
+      ${steps.map(({ transferId }) => transferId)}::text[], ${steps.map(({ position }) => position)}::integer[],
+      ${steps.map(({ kind }) => kind)}::text[], ${steps.map(({ sender }) => sender)}::text[],
+      ${steps.map(({ toAddress }) => toAddress)}::text[], ${steps.map(({ data }) => hexToBytes(data))}::bytea[],
+      ${steps.map(({ value }) => value)}::numeric[], ${steps.map(({ gasLimit }) => gasLimit)}::numeric[],
+      ${steps.map(({ transactionId }) => transactionId)}::text[])`)
 }
 
 /** Ties a step to the transaction that carries it out; once, whoever comes second changes nothing and is answered false. */
@@ -134,8 +152,12 @@ export async function assignStep(
   return changed === 1
 }
 
-export function findStepOf(tx: Tx, transactionId: ChainTransactionId): Promise<StepRow | undefined> {
-  return tx.maybeOne(StepRow, sql`select ${stepColumns} from transfer_steps where transaction_id = ${transactionId}`)
+/** The steps that these transactions carry out. */
+export function listStepsOf(tx: Tx, transactionIds: readonly ChainTransactionId[]): Promise<StepRow[]> {
+  return tx.many(
+    StepRow,
+    sql`select ${stepColumns} from transfer_steps where transaction_id = any(${transactionIds}::text[])`,
+  )
 }
 
 /** The first step of a transfer that has no transaction yet. */
@@ -191,6 +213,14 @@ export function lockTransfer(tx: Tx, transferId: TransferId): Promise<TransferRo
   return tx.one(TransferRow, sql`select ${columns} from transfers where id = ${transferId} for update`)
 }
 
+/** The same for several, always in the same order, so that none wait crosswise. */
+export function lockTransfers(tx: Tx, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
+  return tx.many(
+    TransferRow,
+    sql`select ${columns} from transfers where id = any(${transferIds}::text[]) order by id for update`,
+  )
+}
+
 /** Newest first, one more than the limit. */
 export function listTransfers(
   db: Queryable,
@@ -208,59 +238,13 @@ export function listTransfers(
   )
 }
 
-const Promised = z.object({ token: z.string(), raw: Raw })
-
-/** What transfers of an address will still take that no block shows yet, by token; the coin for gas is not in it. */
-export async function sumPromised(
-  db: Queryable,
-  { network, address }: { readonly network: string; readonly address: string },
-): Promise<ReadonlyMap<string, bigint>> {
-  const rows = await db.many(
-    Promised,
-    sql`
-    select from_token as token, sum(raw_amount)::text as raw from transfers
-    where from_network = ${network} and from_address = ${address} and ended_at is null and status = 'pending' and left_at is null
-    group by from_token`,
-  )
-  return new Map(rows.map(({ token, raw }) => [token, raw]))
-}
-
-/** Most wei that an account's transactions without a block, and the steps that have none yet, may cost: value and gas. */
-export async function sumOpenCost(
-  db: Queryable,
-  { network, address, maxFee }: { readonly network: string; readonly address: string; readonly maxFee: bigint },
-): Promise<bigint> {
-  const rows = await db.many(
-    z.object({ wei: Raw }),
-    sql`
-    select coalesce(sum(t.value + t.gas_limit * coalesce((select a.max_fee from transaction_attempts a where a.transaction_id = t.id
-      order by a.sequence desc limit 1), ${maxFee.toString()}::numeric)), 0)::text as wei
-    from chain_transactions t where t.network = ${network} and t.sender = ${address} and t.status in ('planned', 'sent')
-    union all
-    select coalesce(sum(s.value + s.gas_limit * ${maxFee.toString()}::numeric), 0)::text as wei
-    from transfer_steps s join transfers t on t.id = s.transfer_id
-    where s.sender = ${address} and t.from_network = ${network} and s.transaction_id is null and t.ended_at is null`,
-  )
-  return rows.reduce((sum, { wei }) => sum + wei, 0n)
-}
-
-/** The nonce that an account's lane gives next; 0 where it has none yet. */
-export async function findNextNonce(
-  db: Queryable,
-  { network, address }: { readonly network: string; readonly address: string },
-): Promise<bigint> {
-  const row = await db.maybeOne(
-    z.object({ nextNonce: z.bigint() }),
-    sql`select next_nonce from lanes where network = ${network} and sender = ${address}`,
-  )
-  return row?.nextNonce ?? 0n
-}
-
 const Drawn = z.object({ token: Raw, source: Raw, master: Raw })
 
 /**
- * What transfers that took their first nonce from these on draw, whatever became of them since: of a token out of the wallet, and in wei
- * out of the wallet and its master, values and gas at this fee. What a master sends a child for its gas is the child's.
+ * What transfers that took their first nonce from these on, or an authorisation after that one, draw, whatever became of them since: of a
+ * token out of the wallet, and in wei out of the wallet and its master, values, gas and data fees at these prices. What a master sends a
+ * child for its gas is the child's. What is paid beside (a claim, a refill, an approval taken back) is of its own nonce, whenever its
+ * transfer was made.
  */
 export async function sumDrawnSince(
   db: Queryable,
@@ -269,11 +253,13 @@ export async function sumDrawnSince(
     readonly source: string
     readonly master: string
     readonly token: string
-    readonly since: { readonly source: bigint; readonly master: bigint }
-    readonly maxFee: bigint
+    readonly since: { readonly source: bigint; readonly master: bigint; readonly authorised: bigint }
+    readonly prices: Prices
   },
 ): Promise<z.output<typeof Drawn>> {
-  const { network, source, master, token, since, maxFee } = place
+  const { network, source, master, token, since, prices } = place
+  const gas = sql`s.gas_limit * ${prices.maxFee.toString()}::numeric`
+  const cost = sql`s.value + ${gas} + ${prices.l1Fee.toString()}::numeric * ${sharesOfStep}`
   return db.one(
     Drawn,
     sql`
@@ -283,9 +269,17 @@ export async function sumDrawnSince(
       union
       select f.transfer_id from chain_transactions c join transfer_steps f on f.transaction_id = c.id and f.position = 0
       where c.network = ${network} and c.sender = ${master} and c.nonce >= ${since.master}
+      union
+      select a.transfer_id from transfer_authorisations a
+      where a.network = ${network} and a.from_address = ${source} and a.number > ${since.authorised}
     ), costs as (
-      select s.sender, s.to_address, s.kind, s.value, s.value + s.gas_limit * ${maxFee.toString()}::numeric as cost
-      from made join transfer_steps s on s.transfer_id = made.id
+      select s.sender, s.to_address, s.kind, s.value, ${cost} as cost
+      from made join transfer_steps s on s.transfer_id = made.id where s.kind not in ('claim', 'refill', 'revoke')
+      union all
+      select s.sender, s.to_address, s.kind, s.value, ${cost}
+      from chain_transactions c join transfer_steps s on s.transaction_id = c.id
+      where c.network = ${network} and s.kind in ('claim', 'refill', 'revoke')
+        and ((c.sender = ${source} and c.nonce >= ${since.source}) or (c.sender = ${master} and c.nonce >= ${since.master}))
     )
     select
       (select coalesce(sum(t.raw_amount), 0)::text from made join transfers t on t.id = made.id
@@ -313,61 +307,7 @@ export async function hasLaterStep(tx: Tx, { transferId, position }: StepRow): P
     z.object({ has: z.boolean() }),
     sql`
     select exists (select 1 from transfer_steps
-      where transfer_id = ${transferId} and position > ${position} and transaction_id is not null) as has`,
+      where transfer_id = ${transferId} and position > ${position} and transaction_id is not null and kind not in ('claim', 'refill', 'revoke')) as has`,
   )
   return row.has
-}
-
-export async function markSent(tx: Tx, transferId: TransferId, hash: string): Promise<void> {
-  await tx.run(sql`update transfers set tx_hash = ${hash} where id = ${transferId} and ended_at is null`)
-}
-
-/** A block shows that the money moved; it may still be undone. */
-export async function markConfirmed(
-  tx: Tx,
-  transferId: TransferId,
-  seen: { readonly hash: string; readonly rawReceived: bigint | undefined; readonly now: Date },
-): Promise<void> {
-  await tx.run(sql`
-    update transfers set status = 'confirmed', reason = null, tx_hash = ${seen.hash}, confirmed_at = ${seen.now}, left_at = ${seen.now},
-      raw_received = ${seen.rawReceived?.toString() ?? null}
-    where id = ${transferId} and ended_at is null`)
-}
-
-/** What a block showed is no longer so, or shows a failure that may still be undone. */
-export async function markPending(tx: Tx, transferId: TransferId, reason: string | null): Promise<void> {
-  await tx.run(sql`
-    update transfers set status = 'pending', reason = ${reason}, confirmed_at = null, left_at = null, look_at = null where id = ${transferId} and ended_at is null`)
-}
-
-export async function markEnded(
-  tx: Tx,
-  transferId: TransferId,
-  end: { readonly status: 'confirmed' | 'failed'; readonly reason: string | null; readonly now: Date },
-): Promise<void> {
-  await tx.run(sql`
-    update transfers set status = ${end.status}, reason = ${end.reason}, ended_at = ${end.now}, look_at = null
-    where id = ${transferId} and ended_at is null`)
-}
-
-export type Answered = NonNullable<TransferRow['answered']>
-
-/** What the first answer said; a later one changes nothing, since nobody knows which of them arrived. */
-export async function markAnswered(tx: Tx, transferId: TransferId, answered: Answered): Promise<void> {
-  await tx.run(sql`update transfers set answered = ${answered} where id = ${transferId} and answered is null`)
-}
-
-export async function markTold(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {
-  await tx.run(sql`update transfers set event_id = ${eventId} where id = ${transferId} and event_id is null`)
-}
-
-/** Transfers that ended before this instant while nobody had been answered: their caller's process died. */
-export async function listUnanswered(db: Queryable, before: Date): Promise<TransferId[]> {
-  const rows = await db.many(
-    z.object({ id: id('wtx') }),
-    sql`
-    select id from transfers where ended_at < ${before} and event_id is null and answered is null and purpose = 'transfer'
-    order by ended_at limit 100`,
-  )
-  return rows.map((row) => row.id)
 }

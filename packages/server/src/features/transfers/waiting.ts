@@ -9,6 +9,7 @@ class Watch {
   readonly #db: Db
   readonly #waiting = new Map<TransferId, Set<() => void>>()
   #looking = false
+  #woken = Promise.withResolvers<void>()
 
   constructor(db: Db) {
     this.#db = db
@@ -28,12 +29,24 @@ class Watch {
     if (waiters.size === 0 && this.#waiting.get(transferId) === waiters) this.#waiting.delete(transferId)
   }
 
+  /** Something was written of some transfer: looks at once. */
+  wake(): void {
+    this.#woken.resolve()
+  }
+
+  async #untilWoken(): Promise<void> {
+    const waiting = new AbortController()
+    await Promise.race([this.#woken.promise, pause(lookMs, waiting.signal)])
+    waiting.abort()
+    this.#woken = Promise.withResolvers()
+  }
+
   /** Looks while anybody waits. A look that fails is followed by the next: whoever waits too long is answered by the row itself. */
   async #look(): Promise<void> {
     if (this.#looking) return
     this.#looking = true
     while (this.#waiting.size > 0) {
-      await pause(lookMs, new AbortController().signal)
+      await this.#untilWoken()
       const decided = await listDecided(this.#db, [...this.#waiting.keys()]).catch(() => [])
       for (const transferId of decided) for (const resolve of this.#waiting.get(transferId) ?? []) resolve()
       for (const transferId of decided) this.#waiting.delete(transferId)
@@ -49,4 +62,9 @@ export async function waitForOutcome(db: Db, transferId: TransferId, waitMs: num
   const watch = watches.get(db) ?? new Watch(db)
   watches.set(db, watch)
   await watch.decided(transferId, waitMs)
+}
+
+/** Wakes those of this process who wait; elsewhere they look by themselves. Called after the commit of what they wait for. */
+export function wakeWaiting(db: Db): void {
+  watches.get(db)?.wake()
 }

@@ -13,6 +13,13 @@ test('a wallet that is short by one unit is told of that unit, and one that has 
   expect(shortagesOf([{ coin: usdc, required: 5n, available: 5n }])).toEqual([])
 })
 
+test('what waits for the screening of its sender is told beside what there is, and where nothing waits it is not spoken of', () => {
+  const need = { coin: usdc, required: 5_000_000n, available: 2_000_000n }
+  const told = { token: 'USDC', required: '5', available: '2' }
+  expect(shortagesOf([{ ...need, held: 3_500_000n }])).toEqual([{ ...told, held: '3.5' }])
+  expect(shortagesOf([{ ...need, held: 0n }])).toEqual([told])
+})
+
 test('gas and amount of one coin count together', () => {
   const needs = [
     { coin: ether, required: 6n, available: 10n },

@@ -1,4 +1,5 @@
-import { type Address, formatAmount } from '@purser/protocol'
+import { type Address, formatAmount, type Hex, l1FeeOf } from '@purser/protocol'
+import type { OfferedFees, Receipt } from '../../chain/port.ts'
 
 /** A token or a chain's own coin, as an amount of it is counted. */
 export interface Coin {
@@ -13,6 +14,8 @@ export interface Need {
   readonly coin: Coin
   readonly required: bigint
   readonly available: bigint
+  /** What it has besides and waits for the screening of its sender. */
+  readonly held?: bigint
 }
 
 /** What a problem record says of it: amounts in whole tokens. */
@@ -20,6 +23,8 @@ export interface Shortage {
   readonly token: string
   readonly required: string
   readonly available: string
+  /** Left out where nothing waits for the screening of its sender. */
+  readonly held?: string
 }
 
 /** Those needs that are not met, as a caller is told of them; several of one coin count together. */
@@ -31,10 +36,11 @@ export function shortagesOf(needs: readonly Need[]): Shortage[] {
   }
   return [...bySymbol.values()]
     .filter(({ required, available }) => required > available)
-    .map(({ coin, required, available }) => ({
+    .map(({ coin, required, available, held = 0n }) => ({
       token: coin.symbol,
       required: formatAmount(required, coin.decimals),
       available: formatAmount(available < 0n ? 0n : available, coin.decimals),
+      ...(held > 0n ? { held: formatAmount(held, coin.decimals) } : {}),
     }))
 }
 
@@ -47,6 +53,24 @@ export const plainGas = 21_000n
  */
 export function gasLimitOf(triedGas: bigint): bigint {
   return triedGas === plainGas ? plainGas : (triedGas * 6n) / 5n
+}
+
+/** What gas costs and what the network takes beside it, by which a transaction is weighed. */
+export type Prices = Pick<OfferedFees, 'maxFee' | 'l1Fee'>
+
+/** Most wei that a transaction costs beside the value that it moves: what its account must have when a node takes it. */
+export function feeOfCall(call: { readonly gasLimit: bigint; readonly data: Hex }, { maxFee, l1Fee }: Prices): bigint {
+  return call.gasLimit * maxFee + l1FeeOf(l1Fee, call.data.length / 2 - 1)
+}
+
+/** Most wei that a plain payment of the coin costs beside its value. */
+export function plainFee(prices: Prices): bigint {
+  return feeOfCall({ gasLimit: plainGas, data: '0x' }, prices)
+}
+
+/** What a transaction in a block cost its account, in wei: its gas, and what an OP Stack network took beside it. */
+export function costOf({ gasUsed, effectiveGasPrice, l1Fee }: Receipt): bigint {
+  return gasUsed * effectiveGasPrice + l1Fee
 }
 
 const attodollarDecimals = 18

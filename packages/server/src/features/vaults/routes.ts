@@ -1,3 +1,4 @@
+import { custodyErrors } from '../../custody/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
@@ -37,6 +38,7 @@ const ttlError = { 'ttl-exceeds-plan': fail.table['ttl-exceeds-plan'] }
 const ofVaults: readonly Operation[] = [
   operation({
     id: 'vaults.create',
+    agent: 'adds',
     method: 'POST',
     path: '/vaults',
     summary: 'Make a vault.',
@@ -53,6 +55,7 @@ const ofVaults: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.list',
+    agent: 'reads',
     method: 'GET',
     path: '/vaults',
     summary: 'List vaults, newest first.',
@@ -71,6 +74,7 @@ const ofVaults: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.get',
+    agent: 'reads',
     method: 'GET',
     path: '/vaults/{id}',
     summary: 'Get a vault with what it holds.',
@@ -95,6 +99,7 @@ const ofVaults: readonly Operation[] = [
 const ofContents: readonly Operation[] = [
   operation({
     id: 'vaults.documents.add',
+    agent: 'adds',
     // A megabyte of data, and what JSON may add in writing it.
     bodyBytesMax: 4 * 2 ** 20,
     method: 'POST',
@@ -116,6 +121,7 @@ const ofContents: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.documents.get',
+    agent: 'reads',
     method: 'GET',
     path: '/vaults/{id}/documents/{docId}',
     summary: 'Get a document with its data.',
@@ -173,18 +179,20 @@ const ofLifecycle: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.seal',
+    agent: 'ends',
     method: 'POST',
     path: '/vaults/{id}/seal',
     summary: 'Make a vault read-only for ever and sign what it holds.',
     params: VaultParams,
     input: SealRequest,
     output: Vault,
-    errors: notWritable,
+    errors: { ...notWritable, ...custodyErrors },
     turns: ofVault,
     run: (ctx, { params, body }) => sealVault(ctx, params.id, body),
   }),
   operation({
     id: 'vaults.proof',
+    agent: 'reads',
     method: 'GET',
     path: '/vaults/{id}/proof',
     summary: 'Get the proof of a sealed vault, or of one item in it.',
@@ -195,6 +203,7 @@ const ofLifecycle: readonly Operation[] = [
       ...notFound,
       'item-not-found': fail.table['item-not-found'],
       'vault-not-sealed': fail.table['vault-not-sealed'],
+      ...custodyErrors,
     },
     run: (ctx, { params, query }) => getProof(ctx, params.id, query.item),
   }),

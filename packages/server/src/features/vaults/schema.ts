@@ -46,9 +46,11 @@ export const Vault = z.strictObject({
   organisationId: id('org'),
   status: VaultStatus,
   createdAt: Instant,
-  description: z.string().nullable(),
+  description: z.string().nullable().meta({ description: 'Null when none was given.' }),
   metadata: z.record(z.string(), z.unknown()),
-  sessionId: id('sess').nullable(),
+  sessionId: id('sess')
+    .nullable()
+    .meta({ description: 'The session that it came with; null when it was made by itself.' }),
   ttl: Instant.nullable(),
   summary: z.string().nullable(),
   sealedAt: Instant.nullable(),

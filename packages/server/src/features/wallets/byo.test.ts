@@ -1,13 +1,22 @@
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
+import {
+  type Answer,
+  aWorld,
+  codeOf,
+  countByStatus,
+  type Org,
+  request,
+  unreachableMain,
+  type World,
+} from '../../../test/world.ts'
 import { sql } from '../../platform/db/db.ts'
 
 let world: World
 
 beforeAll(async () => {
-  world = await aWorld()
+  world = await aWorld({ rpcUrls: unreachableMain })
 })
 afterAll(() => world.stop())
 
@@ -245,3 +254,20 @@ test('an Idempotency-Key makes one wallet, and its place in the plan is taken on
   expect(again.body).toEqual(first.body)
   expect((await world.call(org.testKey, 'GET', '/billing/usage')).body.byoWallets).toEqual({ used: 1, limit: 5 })
 })
+
+test.each(['/wallet-infra/byo-wallets', '/wallet-infra/master-wallets'])(
+  '%s refuses a live wallet on a network without a node, and makes one for stubs in the test environment',
+  async (path) => {
+    const org = await world.organisation()
+    const own = path.includes('byo') ? { address: privateKeyToAddress(generatePrivateKey()) } : {}
+    const body = { chain: 'polygon', supportedTokens: ['USDC'], ...own }
+    const live = await world.call(org.liveKey, 'POST', path, body)
+    expect([live.status, codeOf(live), live.headers.get('retry-after')]).toEqual([503, 'chain-not-configured', '1'])
+    expect((await world.call(org.liveKey, 'GET', path)).list).toEqual([])
+    expect((await world.call(org.testKey, 'POST', path, body)).status).toBe(201)
+    const another = await world.another({ rpcUrls: { polygon: ['http://127.0.0.1:1'] } })
+    const made = await request(another.base, { key: org.liveKey, method: 'POST', path, body })
+    expect(made.status).toBe(201)
+    await another.server.stop()
+  },
+)

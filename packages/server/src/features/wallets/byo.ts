@@ -23,6 +23,7 @@ export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoW
     const { organisationId, environment } = ctx.tenant
     const network = networkFor(request.chain, environment)
     refuseUnknownTokens(network, request.supportedTokens)
+    refuseUnwatchable(ctx, network)
     const wallet: ByoWalletRow = {
       id: newId('byw', ctx),
       address: request.address,
@@ -43,6 +44,14 @@ export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoW
     await enqueue(ctx, tx, screenNewWallet, { organisationId, environment, walletId: wallet.id })
     return shown(wallet)
   })
+}
+
+/**
+ * A live wallet on a network that this deployment has no node for would take money of which nobody is told. In the test environment
+ * stubs pay without a chain, so that a wallet there needs none.
+ */
+export function refuseUnwatchable({ tenant, chains }: Pick<Ctx, 'tenant' | 'chains'>, network: Network): void {
+  if (tenant.environment === 'live') chains.on(network)
 }
 
 /** 422 that names every symbol which the network has no token for. */

@@ -1,17 +1,31 @@
+export {
+  type Authorised,
+  authorisedCall,
+  authorizationOf,
+  gasOfAuthorisation,
+  type SignedAuthorised,
+  shownBy,
+  signAuthorised,
+  signatureOf,
+  takesAuthorisations,
+} from './authorisation.ts'
+export { isVirtual } from './deposits/booking.ts'
 export { depositOperations } from './deposits/routes.ts'
 export { type DepositWatcher, startDepositWatcher } from './deposits/watcher.ts'
 export { legacyErrors, walletErrors } from './errors.ts'
 export { LegacyCoin, placeOf as legacyPlaceOf } from './legacy/coins.ts'
 export { requireLegacyWallet } from './legacy/legacy.ts'
 export { createAccountSigners } from './managed/signing.ts'
-export { findSource, lockSource, type SourceWallet } from './managed/source-store.ts'
+export { findSource, lockSource, lockSources, type SourceWallet } from './managed/source-store.ts'
 export { PolicyDocument, type PolicyOperation } from './policy/document.ts'
 export { policyErrors } from './policy/errors.ts'
 export { overridePolicy } from './policy/policies.ts'
 export {
+  keepRefusal,
   type OutgoingMovement,
   policyWouldDeny,
   releasePolicy,
+  reservePolicies,
   reservePolicy,
   underPolicy,
 } from './policy/reserve.ts'
@@ -26,7 +40,10 @@ export {
 export { walletRecounts } from './recount.ts'
 export { walletOperations } from './routes.ts'
 export { EvmAddress } from './schema.ts'
-export { frozenAmountOf } from './screening/deposit-store.ts'
+export { type HeldAmount, heldAmountOf } from './screening/deposit-store.ts'
 export { screeningJobs, screeningRecurring } from './screening/jobs.ts'
+export { unscreenedSince } from './screening/unscreened.ts'
 export { walletSweeps } from './sweep/jobs.ts'
 export { startSweepLanes, sweepHandler } from './sweep/lane.ts'
+export { tempoSweepHandler } from './sweep/tempo-handler.ts'
+export { sumUnderSweep } from './sweep/tempo-store.ts'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { findKeyOfAddress } from './managed/source-store.ts'
-import { listDueDeposits } from './screening/deposit-store.ts'
+import { heldAmountOf, listDueDeposits } from './screening/deposit-store.ts'
 import { listUnscreenedAmounts } from './sweep/frozen-store.ts'
 import { listSweeps } from './sweep/store.ts'
 
@@ -91,6 +91,13 @@ test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
       const walletIds = Array.from({ length: 1_000 }, (_, n) => `cad_${n + 1}`)
       const asked = { network: 'base-sepolia', asset: '0xtoken', walletIds }
       return listUnscreenedAmounts(on, tenant, asked, new Date(Date.now() - 300_000))
+    },
+  ],
+  [
+    'what is held of a wallet’s token',
+    (on) => {
+      const asked = { network: 'base-sepolia', token: '0xtoken', since: new Date(Date.now() - 300_000) } as const
+      return heldAmountOf(on, tenant, 'cad_1', asked)
     },
   ],
   ['a page of a wallet’s sweeps', (on) => listSweeps(on, tenant, 'mwt_1', { limit: 20, after: undefined })],

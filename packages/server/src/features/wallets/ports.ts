@@ -19,7 +19,5 @@ declare module '../../platform/ctx.ts' {
   interface Ports {
     readonly deriveAddress: DeriveAddress
     readonly readHolding: ReadHolding
-    /** Gas that one organisation's settlements and sweeps may use per network and UTC day. */
-    readonly settleGasPerDayMax: bigint
   }
 }

@@ -1,3 +1,4 @@
+import { chainErrors } from '../../chain/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
@@ -29,12 +30,14 @@ export const walletOperations: readonly Operation[] = [
       'token-not-supported': fail.table['token-not-supported'],
       'address-format-invalid': failPlatform.table['address-format-invalid'],
       'chain-not-available': failChainName.table['chain-not-available'],
+      'chain-not-configured': chainErrors['chain-not-configured'],
       'byo-wallet-limit-reached': planErrors['byo-wallet-limit-reached'],
     },
     run: (ctx, { body }) => registerByoWallet(ctx, body),
   }),
   operation({
     id: 'wallets.byo.list',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/byo-wallets',
     summary: 'List the wallets that you hold, newest first.',

@@ -24,6 +24,7 @@ export const TokenSymbols = z
   .min(1)
   .max(32)
   .refine((symbols) => new Set(symbols).size === symbols.length, 'must name each token once')
+  .meta({ example: ['USDC'] })
 
 export const NewByoWallet = z.strictObject({
   address: EvmAddress,
@@ -46,7 +47,7 @@ export const ByoWallet = z.strictObject({
   id: id('byw'),
   address: z.string(),
   chain: ChainName,
-  name: z.string().nullable(),
+  name: z.string().nullable().meta({ description: 'Null when none was given.' }),
   isActive: z.boolean(),
   amlStatus: AmlStatus,
   supportedTokens: z.array(z.string()),

@@ -41,6 +41,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.list',
+    agent: 'reads',
     method: 'GET',
     path: '/webhooks',
     summary: 'List webhooks, newest first.',
@@ -81,6 +82,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.attempts.list',
+    agent: 'reads',
     method: 'GET',
     path: '/webhooks/{webhookId}/attempts',
     summary: 'List attempts to deliver, newest first.',
@@ -129,6 +131,7 @@ export const webhookOperations: readonly Operation[] = [
 export const eventOperations: readonly Operation[] = [
   operation({
     id: 'events.list',
+    agent: 'reads',
     method: 'GET',
     path: '/events',
     summary: 'List the events of the last 30 days, newest first.',
@@ -139,6 +142,7 @@ export const eventOperations: readonly Operation[] = [
   }),
   operation({
     id: 'events.get',
+    agent: 'reads',
     method: 'GET',
     path: '/events/{eventId}',
     summary: 'Get one event of the last 30 days.',

@@ -75,6 +75,7 @@ export const ReplayRequest = z
     message: 'give either deliveryId or since',
     path: ['deliveryId'],
   })
+  .meta({ example: { deliveryId: 'del_01h455vb4pex5vsknk084sn02q' } })
 export type ReplayRequest = z.output<typeof ReplayRequest>
 
 export const Replay = z.strictObject({ replayed: z.int() })

@@ -68,6 +68,8 @@ export interface BurnMessage {
   readonly sourceDomain: number
   readonly destinationDomain: number
   readonly nonce: Hex
+  /** Whose tokens were burnt. */
+  readonly sender: Address
   readonly recipient: Address
   readonly rawAmount: bigint
   readonly rawFee: bigint
@@ -77,21 +79,26 @@ export interface BurnMessage {
 
 /** Where things stand in a v2 message (circlefin/evm-cctp-contracts, MessageV2 and BurnMessageV2). */
 const at = { sourceDomain: 4, destinationDomain: 8, nonce: 12, body: 148 } as const
-const inBody = { mintRecipient: 36, amount: 68, feeExecuted: 164, expirationBlock: 196 } as const
+const inBody = { mintRecipient: 36, amount: 68, messageSender: 100, feeExecuted: 164, expirationBlock: 196 } as const
 
 /** Reads a message; undefined for one that is no burn of version 2. */
 export function readBurnMessage(message: Hex): BurnMessage | undefined {
   const bytes = hexToBytes(message)
   const uint = (offset: number, length: number) => uintAt(bytes, offset, length)
-  const recipient = uint(at.body + inBody.mintRecipient, 32)
+  const account = (offset: number): Address | undefined => {
+    const word = uint(offset, 32)
+    if (word === undefined || word >> 160n !== 0n) return undefined
+    return checksumAddress(`0x${word.toString(16).padStart(40, '0')}`)
+  }
+  const [sender, recipient] = [account(at.body + inBody.messageSender), account(at.body + inBody.mintRecipient)]
   const expirationBlock = uint(at.body + inBody.expirationBlock, 32)
   if (uint(0, 4) !== 1n || uint(at.body, 4) !== 1n) return undefined
-  if (expirationBlock === undefined || recipient === undefined || recipient >> 160n !== 0n) return undefined
+  if (expirationBlock === undefined || sender === undefined || recipient === undefined) return undefined
   return {
     sourceDomain: Number(uint(at.sourceDomain, 4)),
     destinationDomain: Number(uint(at.destinationDomain, 4)),
     nonce: bytesToHex(bytes.subarray(at.nonce, at.nonce + 32)),
-    recipient: checksumAddress(`0x${recipient.toString(16).padStart(40, '0')}`),
+    ...{ sender, recipient },
     rawAmount: uint(at.body + inBody.amount, 32) ?? 0n,
     rawFee: uint(at.body + inBody.feeExecuted, 32) ?? 0n,
     expirationBlock,

@@ -9,7 +9,7 @@ import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { createCctp } from './cctp.ts'
 import { cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
-import type { RoutingPartner, SentRoute } from './port.ts'
+import type { ChainReader, RoutingPartner, SentRoute } from './port.ts'
 import recorded from './vectors/iris-messages.json' with { type: 'json' }
 
 const abi = parseAbi([
@@ -24,6 +24,7 @@ let iris: PartnerDouble
 let cctp: RoutingPartner
 let answer: (asked: Asked) => Told
 let used: boolean
+let isFinal: boolean
 let block: bigint
 let called: { readonly network: string; readonly to: Address; readonly data: Hex }[]
 const lines: string[] = []
@@ -32,14 +33,15 @@ beforeEach(async () => {
   outbound = createOutbound()
   iris = await aPartner((asked) => answer(asked))
   answer = () => ({ json: fees })
-  ;[used, block, called] = [false, 100n, []]
+  ;[used, isFinal, block, called] = [false, true, 100n, []]
   const destination = new PassThrough()
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
-  const reader = {
+  const reader: ChainReader = {
     call: async ({ name }: { readonly name: string }, to: Address, data: Hex) => {
       called.push({ network: name, to, data })
       return toHex(used ? 1n : 0n, { size: 32 })
     },
+    callAtDepth: async () => (used && isFinal ? toHex(1n, { size: 32 }) : '0x'),
     blockNumber: async () => block,
   }
   const clock = { now: () => instantOf(1_790_000_000_000) }
@@ -105,7 +107,9 @@ const attestation = `0x${'77'.repeat(130)}` as const
 function messageWith(
   changes: {
     readonly destination?: number
+    readonly sender?: Address
     readonly recipient?: Address
+    readonly nonce?: Hex
     readonly rawAmount?: bigint
     readonly rawFee?: bigint
     readonly expirationBlock?: bigint
@@ -114,7 +118,17 @@ function messageWith(
   const { tokenMessenger } = cctpContracts(request.from.network)
   const header = encodePacked(
     ['uint32', 'uint32', 'uint32', 'bytes32', 'bytes32', 'bytes32', 'bytes32', 'uint32', 'uint32'],
-    [1, 6, changes.destination ?? 0, nonce, pad(tokenMessenger), pad(tokenMessenger), pad('0x'), 1_000, 1_000],
+    [
+      1,
+      6,
+      changes.destination ?? 0,
+      changes.nonce ?? nonce,
+      pad(tokenMessenger),
+      pad(tokenMessenger),
+      pad('0x'),
+      1_000,
+      1_000,
+    ],
   )
   const body = encodePacked(
     ['uint32', 'bytes32', 'bytes32', 'uint256', 'bytes32', 'uint256', 'uint256', 'uint256'],
@@ -123,7 +137,7 @@ function messageWith(
       pad(request.from.token.address),
       pad(changes.recipient ?? receiver),
       changes.rawAmount ?? 10_000_000n,
-      pad(request.fromAddress),
+      pad(changes.sender ?? request.fromAddress),
       1_560n,
       changes.rawFee ?? 1_300n,
       changes.expirationBlock ?? 0n,
@@ -184,20 +198,30 @@ test('once delivered, by whomever, it is complete, less the fee that was kept', 
   })
 })
 
+test('a delivery that a reorganisation may still undo is waited for', async () => {
+  answer = () => told({})
+  ;[used, isFinal] = [true, false]
+  expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'delivered-not-final' })
+})
+
 test('an attestation that lapsed is asked for again, and one delivered before it lapsed is not', async () => {
   const expired = messageWith({ expirationBlock: 100n })
   answer = ({ method }) => (method === 'POST' ? { json: { nonce } } : told({ message: expired }))
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'attestation-expired' })
   expect(iris.asked.at(-1)).toMatchObject({ method: 'POST', path: `/v2/reattest/${nonce}` })
-  block = 99n
+  block = 98n
   expect(await cctp.status(route)).toMatchObject({ state: 'claimable' })
+  block = 99n
+  expect(await cctp.status(route), 'no block to come takes it').toMatchObject({ state: 'pending' })
   ;[block, used] = [100n, true]
   expect(await cctp.status(route)).toMatchObject({ state: 'completed' })
-  expect(iris.asked.filter(({ method }) => method === 'POST')).toHaveLength(1)
+  expect(iris.asked.filter(({ method }) => method === 'POST')).toHaveLength(2)
 })
 
 test.each([
   ['another recipient', { recipient: stranger }],
+  ['somebody else’s tokens', { sender: stranger }],
+  ['no number of its own', { nonce: pad('0x') }],
   ['another amount', { rawAmount: 9_999_999n }],
   ['another chain', { destination: 3 }],
   ['a fee of everything', { rawFee: 10_000_000n }],

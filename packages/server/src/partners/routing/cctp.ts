@@ -1,4 +1,4 @@
-import { isHex, networks, sameAddress } from '@purser/protocol'
+import { type Hex, isHex, networks, sameAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
@@ -62,16 +62,18 @@ export function createCctp(deps: CctpDeps, settings: CctpSettings): RoutingPartn
   const api: PartnerApi = { outbound: deps.outbound, name: 'cctp', baseUrl: settings.baseUrl, headers: {}, limits }
   return {
     name: 'cctp',
-    quote: (request) => quote(api, deps.clock, request),
+    quote: (request) => quote(api, deps, request),
     status: (route) => statusOf(api, deps, route),
   }
 }
 
-async function quote(api: PartnerApi, clock: Clock, request: RouteRequest): Promise<Quoted> {
+async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: RouteRequest): Promise<Quoted> {
   const [source, destination] = [cctpChainOf(request.from.network), cctpChainOf(request.to.network)]
   const isUsdc = request.from.token.symbol === 'USDC' && request.to.token.symbol === 'USDC'
   if (source === undefined || destination === undefined || source.domain === destination.domain || !isUsdc)
     return { ok: false, reason: 'no-route', words: 'CCTP moves USDC between chains that it serves, and nothing else.' }
+  // What is burnt has to be claimed over there: without a node it would be out of reach.
+  await reader.blockNumber(request.to.network)
   const fees = await askPartner(
     api,
     { method: 'GET', path: `/v2/burn/USDC/fees/${source.domain}/${destination.domain}` },
@@ -183,8 +185,11 @@ async function attested(
     throw fail('partner-unavailable', {}, new Error('cctp attests another message than was sent'))
   const { network } = request.to
   const { messageTransmitter } = cctpContracts(network)
-  const used = wordsOf(await reader.call(network, messageTransmitter, encodeUsedNonces(burn.nonce))).uint(0)
-  if (used !== undefined && used !== 0n) {
+  const usedNonces = encodeUsedNonces(burn.nonce)
+  if (isUsed(await reader.call(network, messageTransmitter, usedNonces))) {
+    // Whoever delivered it, that block may still be undone, and then it has to be delivered again.
+    if (!isUsed(await reader.callAtDepth(network, messageTransmitter, usedNonces)))
+      return { state: 'pending', partnerStatus: 'delivered-not-final' }
     const rawAmount = burn.rawAmount - burn.rawFee
     const token = request.to.token.address
     return {
@@ -193,7 +198,8 @@ async function attested(
       received: { chainId: network.chainId, token, rawAmount, isOther: false },
     }
   }
-  if (burn.expirationBlock !== 0n && (await reader.blockNumber(network)) >= burn.expirationBlock) {
+  // The contract takes it in blocks before that one, and the next is the first that could have a claim.
+  if (burn.expirationBlock !== 0n && (await reader.blockNumber(network)) + 1n >= burn.expirationBlock) {
     await reattest(api, burn)
     log.warn({ partner: 'cctp', txHash: route.txHash }, 'an attestation expired and was asked for again')
     return { state: 'pending', partnerStatus: 'attestation-expired' }
@@ -206,9 +212,16 @@ async function attested(
   }
 }
 
+function isUsed(answer: Hex): boolean {
+  return (wordsOf(answer).uint(0) ?? 0n) !== 0n
+}
+
 /** A contract would refuse a message of somebody else's making, but its gas would be ours. */
-function isOurs(burn: BurnMessage, { from, to, rawAmount, toAddress }: RouteRequest): boolean {
+function isOurs(burn: BurnMessage, { from, to, rawAmount, fromAddress, toAddress }: RouteRequest): boolean {
   return (
+    // Number 0 is what a message has before it is attested, and Circle's contracts call it delivered from their first day.
+    BigInt(burn.nonce) !== 0n &&
+    sameAddress(burn.sender, fromAddress) &&
     burn.sourceDomain === cctpDomainOf(from.network) &&
     burn.destinationDomain === cctpDomainOf(to.network) &&
     burn.rawAmount === rawAmount &&

@@ -129,5 +129,7 @@ export interface Received {
 export interface ChainReader {
   /** A call's answer as of the latest block. */
   call(network: Network, to: Address, data: Hex): Promise<Hex>
+  /** The same as of the newest block at the network's confirmation depth. */
+  callAtDepth(network: Network, to: Address, data: Hex): Promise<Hex>
   blockNumber(network: Network): Promise<bigint>
 }

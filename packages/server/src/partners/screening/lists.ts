@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Deps } from '../../platform/ctx.ts'
 import type { Db } from '../../platform/db/db.ts'
+import { gather } from '../../platform/db/gather.ts'
 import { bundledList } from './bundled-list.ts'
 import { dateList, type ListDates } from './dating.ts'
 import { findCurrentList, findListBytes, insertList, type ListRow, lockLists, markListSeen } from './list-store.ts'
@@ -75,17 +76,19 @@ export interface HeldList {
 }
 
 /**
- * Reads the list that holds now. What it is, is asked each time, so that a swap counts for every process from its commit; its
- * addresses, which no version ever changes, are kept.
+ * Reads the list that holds now. What it is, is asked after whoever wants to know it, who shares the asking with all others of that moment,
+ * so that a swap counts for every process from its commit; its addresses, which no version ever changes, are kept.
  */
 export function createListReader(db: Db): () => Promise<HeldList> {
   let held: { readonly version: bigint; readonly addresses: ReadonlySet<string> } | undefined
-  return async () => {
+  const read = gather<undefined, HeldList>({ itemsMax: 1_000, roundsMax: 1 }, async (asked) => {
     const row = await findCurrentList(db)
     if (row === undefined) throw new Error('there is no sanctions list, not even the bundled one')
     if (held?.version !== row.version) held = { version: row.version, addresses: await readAddresses(db, row.version) }
-    return { row, addresses: held.addresses }
-  }
+    const { addresses } = held
+    return asked.map(() => ({ row, addresses }))
+  })
+  return () => read(undefined)
 }
 
 /** The addresses of a version, in lower case. */

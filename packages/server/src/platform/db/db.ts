@@ -209,15 +209,6 @@ export function dbInside(tx: Tx, db: Db): Db {
   }
 }
 
-/** Whether an error is PostgreSQL's unique violation, optionally of one named constraint or index. */
-export function isUniqueViolation(error: unknown, constraint?: string): boolean {
-  return (
-    error instanceof pg.DatabaseError &&
-    error.code === '23505' &&
-    (constraint === undefined || error.constraint === constraint)
-  )
-}
-
 /** Whether the database refused the values of a statement, so that it certainly had no effect (classes 22 and 23 of SQLSTATE). */
 export function isRefusedData(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')

@@ -1,3 +1,5 @@
+import type { Db } from './db.ts'
+
 /** How many one round carries and how many rounds may be under way at once. */
 export interface GatherLimits {
   readonly itemsMax: number
@@ -54,4 +56,17 @@ export function gather<I, O>(
       scheduled = true
       setImmediate(start)
     })
+}
+
+/** The same for what is asked of a database, each of which has rounds of its own. */
+export function gatherByDb<I, O>(
+  limits: GatherLimits,
+  run: (db: Db, items: readonly I[]) => Promise<readonly O[]>,
+): (db: Db, item: I) => Promise<O> {
+  const gathered = new WeakMap<Db, (item: I) => Promise<O>>()
+  return (db, item) => {
+    const known = gathered.get(db) ?? gather<I, O>(limits, (items) => run(db, items))
+    gathered.set(db, known)
+    return known(item)
+  }
 }

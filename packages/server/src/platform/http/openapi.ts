@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type ErrorTable, failPlatform } from '../errors.ts'
 import type { Operation } from '../operation.ts'
 import { ProblemRecord } from './problem.ts'
+import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refusals } from './refusals.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -21,8 +21,12 @@ export function openApiDocument(
   eventPayloads: EventPayloads = {},
 ): Json {
   const paths: Record<string, Record<string, unknown>> = {}
+  const refusals = createRefusals()
   for (const operation of operations) {
-    paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: describe(operation) }
+    paths[operation.path] = {
+      ...paths[operation.path],
+      [operation.method.toLowerCase()]: describe(operation, refusals),
+    }
   }
   return {
     openapi: '3.1.0',
@@ -39,15 +43,8 @@ export function openApiDocument(
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' },
       },
       schemas: { Problem: schemaOf(ProblemRecord, 'output') },
-      headers: {
-        'X-Request-Id': { schema: { type: 'string' }, description: 'Names this request in logs and problem records.' },
-        Link: { schema: { type: 'string' }, description: 'RFC 8288; rel="next" while more remain.' },
-        'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again.' },
-        'Idempotency-Replayed': {
-          schema: { type: 'string', const: 'true' },
-          description: 'This is the answer of an earlier request with the same Idempotency-Key.',
-        },
-      },
+      headers: headerComponents,
+      ...refusals.components(),
     },
   }
 }
@@ -90,39 +87,11 @@ const deliveryHeaders = [
   ['webhook-signature', 'Signatures v1 and v1a, separated by spaces (Standard Webhooks).'],
 ] as const
 
-/** Every refusal that an operation may answer: its room's and the platform's. */
-export function errorsOf(operation: Operation): ErrorTable {
-  const {
-    unauthorized,
-    'validation-error': invalid,
-    'rate-limit-exceeded': limited,
-    'internal-error': internal,
-  } = failPlatform.table
-  const withBody = operation.input === undefined ? {} : bodyErrors
-  const withKey = operation.method === 'POST' ? idempotencyErrors : {}
-  return {
-    unauthorized,
-    'validation-error': invalid,
-    'rate-limit-exceeded': limited,
-    'internal-error': internal,
-    ...withBody,
-    ...withKey,
-    ...operation.errors,
-  }
-}
-
-const bodyErrors: ErrorTable = pick(['malformed-json', 'payload-too-large', 'unsupported-media-type'])
-const idempotencyErrors: ErrorTable = pick(['idempotency-key-reused', 'idempotency-in-progress'])
-
-function pick(codes: readonly (keyof typeof failPlatform.table)[]): ErrorTable {
-  return Object.fromEntries(codes.map((code) => [code, failPlatform.table[code]]))
-}
-
 function tagOf(operation: Operation): string {
   return operation.id.split('.')[0] ?? operation.id
 }
 
-function describe(operation: Operation): Json {
+function describe(operation: Operation, refusals: Refusals): Json {
   const parameters = [
     ...parametersOf(operation.params, 'path'),
     ...parametersOf(operation.query, 'query'),
@@ -135,11 +104,12 @@ function describe(operation: Operation): Json {
   return {
     operationId: operation.id,
     tags: [tagOf(operation)],
+    ...(operation.agent === undefined ? {} : { 'x-purser-tool': operation.agent }),
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(content === undefined ? {} : { requestBody: { required: true, content } }),
-    responses: responsesOf(operation),
+    responses: { ...answersOf(operation), ...refusals.of(operation) },
   }
 }
 
@@ -165,29 +135,14 @@ function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query'): J
   }))
 }
 
-function responsesOf(operation: Operation): Json {
-  const responses: Record<string, unknown> = {}
+function answersOf(operation: Operation): Json {
   const isJson = operation.streamsOutput === undefined
   const status = operation.status ?? (operation.output === undefined && isJson ? 204 : 200)
-  responses[status] = isJson ? success(operation, operation.output) : streamed(operation.streamsOutput ?? '*/*')
-  for (const [other, schema] of Object.entries(operation.otherOutputs ?? {}))
-    responses[other] = otherAnswer(operation, Number(other), schema)
-  const byStatus = new Map<number, string[]>()
-  for (const [code, entry] of Object.entries(errorsOf(operation)))
-    byStatus.set(entry.status, [...(byStatus.get(entry.status) ?? []), code])
-  for (const [problemStatus, codes] of [...byStatus].sort(([left], [right]) => left - right)) {
-    responses[problemStatus] = {
-      description: codes.map((code) => `\`${code}\``).join(', '),
-      headers: {
-        'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
-        ...(problemStatus === 429 || problemStatus === 503
-          ? { 'Retry-After': { $ref: '#/components/headers/Retry-After' } }
-          : {}),
-      },
-      content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
-    }
-  }
-  return responses
+  const usual = isJson ? success(operation, operation.output) : streamed(operation, operation.streamsOutput ?? '*/*')
+  const others = Object.entries(operation.otherOutputs ?? {}).map(
+    ([other, schema]) => [other, otherAnswer(operation, Number(other), schema)] as const,
+  )
+  return { [status]: usual, ...Object.fromEntries(others) }
 }
 
 /** An answer besides the usual one; of a stream it is bytes too, unless its status has no body. */
@@ -195,14 +150,14 @@ function otherAnswer(operation: Operation, status: number, schema: z.ZodType): J
   if (status === 304) return { ...success(operation, undefined), description: 'Not modified; no body.' }
   if (status === 204) return success(operation, undefined)
   if (operation.streamsOutput === undefined) return success(operation, schema)
-  return { ...streamed(operation.streamsOutput), description: status === 206 ? 'The part that was asked for.' : 'OK' }
+  const answer = streamed(operation, operation.streamsOutput)
+  if (status !== 206) return answer
+  const headers = { ...Object(answer.headers), ...headerRefs(['Content-Range']) }
+  return { ...answer, description: 'The part that was asked for.', headers }
 }
 
 function success(operation: Operation, output: z.ZodType | undefined): Json {
-  const headers: Record<string, Json> = { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } }
-  if (operation.method === 'POST')
-    headers['Idempotency-Replayed'] = { $ref: '#/components/headers/Idempotency-Replayed' }
-  if (operation.list === true) headers.Link = { $ref: '#/components/headers/Link' }
+  const headers = successHeaders(operation)
   if (output === undefined) return { description: 'Done; no body.', headers }
   const schema = schemaOf(output, 'output')
   return {
@@ -213,9 +168,20 @@ function success(operation: Operation, output: z.ZodType | undefined): Json {
 }
 
 /** An answer that is bytes and not JSON. */
-function streamed(mediaType: string): Json {
-  const headers = { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } }
-  return { description: 'OK', headers, content: { [mediaType]: { schema: { type: 'string', format: 'binary' } } } }
+function streamed(operation: Operation, mediaType: string): Json {
+  const content = { [mediaType]: { schema: { type: 'string', format: 'binary' } } }
+  return { description: 'OK', headers: successHeaders(operation), content }
+}
+
+function successHeaders({ method, list, answerHeaders: own = {} }: Operation): Json {
+  return {
+    ...answerHeaders,
+    ...(method === 'POST' ? headerRefs(['Idempotency-Replayed']) : {}),
+    ...(list === true ? headerRefs(['Link']) : {}),
+    ...Object.fromEntries(
+      Object.entries(own).map(([name, description]) => [name, { schema: { type: 'string' }, description }]),
+    ),
+  }
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {

@@ -4,20 +4,10 @@ import { type ErrorTable, failPlatform, type Problem } from '../errors.ts'
 import type { RequestId } from '../ids.ts'
 import type { Operation } from '../operation.ts'
 import { newRequestId, problemAnswer, type RawAnswer } from './call.ts'
-import { errorsOf } from './openapi.ts'
+import { escapeHtml, htmlHeaders, page } from './reference/html.ts'
+import { referencePage } from './reference/reference.ts'
+import { allErrors } from './refusals.ts'
 import type { PublicPage } from './server.ts'
-
-const html = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
-}
-const style =
-  'body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}code,pre{background:#f3f3f3;padding:.1em .3em;border-radius:3px}pre{padding:1em;overflow:auto}h2{margin-top:2.5em;border-bottom:1px solid #ddd}summary{cursor:pointer}small{color:#666}'
-
-/** The table of every refusal in the product: the platform's and all rooms'. */
-export function allErrors(operations: readonly Operation[]): ErrorTable {
-  return Object.assign({}, failPlatform.table, ...operations.map((operation) => errorsOf(operation))) as ErrorTable
-}
 
 /** Pages that need no key: health, the API's description, and one page for each problem type. */
 export function publicPages(
@@ -27,7 +17,11 @@ export function publicPages(
 ): PublicPage[] {
   const errors = allErrors(operations)
   const document = JSON.stringify(openApi)
-  const reference = referencePage(operations, deps.baseUrl)
+  let reference: string | undefined
+  const readReference = (): string => {
+    reference ??= referencePage(openApi, deps.baseUrl)
+    return reference
+  }
   return [
     { path: '/healthz', answer: () => json({ status: 'ok' }) },
     { path: '/readyz', answer: () => readiness(deps) },
@@ -35,7 +29,7 @@ export function publicPages(
       path: '/openapi.json',
       answer: () => ({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: document }),
     },
-    { path: '/docs', answer: () => ({ status: 200, headers: html, body: reference }) },
+    { path: '/docs', answer: () => ({ status: 200, headers: htmlHeaders, body: readReference() }) },
     { path: '/problems/:code', answer: ({ code }) => problemPage(deps, errors, code ?? '') },
   ]
 }
@@ -75,31 +69,5 @@ function problemPage(deps: Deps, errors: ErrorTable, code: string): RawAnswer {
   const requestId: RequestId = newRequestId(deps)
   if (entry === undefined) return problemAnswer({ ...deps, requestId }, missing)
   const body = `<h1>${escapeHtml(entry.title)}</h1><p><code>${escapeHtml(code)}</code> · HTTP ${entry.status}</p><p>${escapeHtml(entry.detail)}</p><p><a href="/docs">API reference</a></p>`
-  return { status: 200, headers: html, body: page(entry.title, body) }
-}
-
-function referencePage(operations: readonly Operation[], baseUrl: string): string {
-  const groups = Map.groupBy(operations, (operation) => operation.id.split('.')[0] ?? '')
-  const body = [...groups]
-    .map(([group, members]) => `<h2 id="${group}">${group}</h2>${members.map(describe).join('')}`)
-    .join('')
-  const contents = [...groups.keys()].map((group) => `<a href="#${group}">${group}</a>`).join(' · ')
-  const intro = `<h1>Purser API</h1><p>Base address <code>${escapeHtml(baseUrl)}</code>. Every request carries <code>Authorization: Bearer &lt;API key&gt;</code>. The machine-readable description is <a href="/openapi.json">/openapi.json</a>.</p><p>${contents}</p>`
-  return page('Purser API', intro + body)
-}
-
-function describe(operation: Operation): string {
-  const errors = Object.entries(errorsOf(operation))
-    .map(([code, entry]) => `<li><a href="/problems/${code}"><code>${code}</code></a> ${entry.status}</li>`)
-    .join('')
-  const description = operation.description === undefined ? '' : `<p>${escapeHtml(operation.description)}</p>`
-  return `<details><summary><code>${operation.method} ${escapeHtml(operation.path)}</code> ${escapeHtml(operation.summary)} <small>${operation.id}</small></summary>${description}<p>Problems:</p><ul>${errors}</ul></details>`
-}
-
-function page(title: string, body: string): string {
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title><style>${style}</style><body>${body}</body></html>`
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+  return { status: 200, headers: htmlHeaders, body: page(entry.title, body) }
 }

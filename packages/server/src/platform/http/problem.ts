@@ -13,6 +13,17 @@ export const ProblemRecord = z.looseObject({
     .array(z.object({ path: z.string(), message: z.string() }))
     .optional()
     .meta({ description: 'Every fault of the request; path is a JSON Pointer.' }),
+  balances: z
+    .array(
+      z.object({
+        token: z.string(),
+        required: z.string(),
+        available: z.string(),
+        held: z.string().optional().meta({ description: 'So much more waits until its sender is screened.' }),
+      }),
+    )
+    .optional()
+    .meta({ description: '`insufficient-balance`: what is missing, in whole tokens.' }),
   reason: z.string().nullable().optional().meta({ description: "The payment protocol's own code." }),
   limit: z.int().optional(),
   current: z.int().optional(),

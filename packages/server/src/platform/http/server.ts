@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Deps } from '../ctx.ts'
@@ -8,6 +9,7 @@ import type { Guest, GuestRequest, Operation } from '../operation.ts'
 import { Pour } from '../pour.ts'
 import { type Identity, unauthorized } from './authenticate.ts'
 import { callerOf, callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer } from './call.ts'
+import { refuseUnread } from './client-errors.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
 import { OpenLines } from './line.ts'
 import { pourInto } from './pouring.ts'
@@ -58,6 +60,9 @@ export interface HttpServer {
 
 /** The HTTP server. The only file that knows which library serves it (docs/decisions/0002). */
 export function createHttpServer(options: HttpOptions): HttpServer {
+  const admit = createAdmission(options)
+  const turnAway = (request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply =>
+    refuse(options.deps, request, reply, counted(admit, request, reply, error))
   const app = fastify({
     bodyLimit: bodyBytesMax,
     trustProxy: options.trustProxy,
@@ -70,20 +75,20 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     genReqId: () => newRequestId(options.deps),
     routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
     frameworkErrors: (error, request, reply) => {
-      void refuse(options.deps, request as unknown as FastifyRequest, reply as unknown as FastifyReply, error)
+      void turnAway(request as unknown as FastifyRequest, reply as unknown as FastifyReply, error)
     },
+    clientErrorHandler: (error, socket) => refuseUnread(options.deps, error, socket as Socket),
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  limitBodies(app, options)
-  app.setErrorHandler((error, request, reply) => refuse(options.deps, request, reply, error))
-  app.setNotFoundHandler((request, reply) => refuse(options.deps, request, reply, failPlatform('not-found')))
+  limitBodies(app, options, turnAway)
+  app.setErrorHandler((error, request, reply) => turnAway(request, reply, error))
+  app.setNotFoundHandler((request, reply) => turnAway(request, reply, failPlatform('not-found')))
   let closing = false
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (closing) reply.header('connection', 'close')
     done(null, payload)
   })
-  const admit = createAdmission(options)
   const lines = new OpenLines()
   for (const page of options.pages) addPage(app, page, admit)
   const isStreamed = (operation: Operation): boolean => operation.streamsInput !== undefined
@@ -110,7 +115,11 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   }
 }
 
-function limitBodies(app: FastifyInstance, { deps, operations, bodyMsMax: msMax = bodyMsMax }: HttpOptions): void {
+function limitBodies(
+  app: FastifyInstance,
+  { operations, bodyMsMax: msMax = bodyMsMax }: HttpOptions,
+  turnAway: (request: FastifyRequest, reply: FastifyReply, error: unknown) => FastifyReply,
+): void {
   const streamed = new Set(
     operations
       .filter(({ streamsInput }) => streamsInput !== undefined)
@@ -122,8 +131,7 @@ function limitBodies(app: FastifyInstance, { deps, operations, bodyMsMax: msMax 
       limitBodyTime(request.raw, msMax, () => {
         // What comes now is not read, so that nothing else can follow on the connection.
         reply.raw.once('finish', () => request.raw.destroy())
-        if (!reply.sent)
-          void refuse(deps, request, reply.header('connection', 'close'), failPlatform('request-timeout'))
+        if (!reply.sent) void turnAway(request, reply.header('connection', 'close'), failPlatform('request-timeout'))
         else request.raw.destroy()
       })
     done()
@@ -156,6 +164,20 @@ function createAdmission(options: HttpOptions): Admit {
   return {
     key: (identity, reply) => check(options.keyLimit, byKey(identity.apiKeyId), reply),
     address: (request, reply) => check(options.addressLimit, byAddress(request.ip), reply),
+  }
+}
+
+/**
+ * What is turned away before anybody was counted counts for the address, and answers 429 when that had its share: whoever tries
+ * addresses is no freer than whoever tries keys.
+ */
+function counted(admit: Admit, request: FastifyRequest, reply: FastifyReply, error: unknown): unknown {
+  if (reply.hasHeader('ratelimit')) return error
+  try {
+    admit.address(request, reply)
+    return error
+  } catch (limited) {
+    return limited
   }
 }
 
@@ -313,6 +335,7 @@ const libraryFaults: Readonly<Record<string, Problem>> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: failPlatform('bad-request'),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: failPlatform('unsupported-media-type'),
   FST_ERR_BAD_URL: failPlatform('not-found'),
+  FST_ERR_MAX_PARAM_LENGTH: failPlatform('not-found'),
   FST_ERR_ASYNC_CONSTRAINT: failPlatform('bad-request'),
 }
 

@@ -1,4 +1,5 @@
 import { chainErrors } from '../../../chain/errors.ts'
+import { custodyErrors } from '../../../custody/errors.ts'
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
@@ -10,6 +11,7 @@ import { verifiedBefore, verify } from './verify.ts'
 
 const errors = {
   ...chainErrors,
+  ...custodyErrors,
   'payment-limit-reached': planErrors['payment-limit-reached'],
   'settlement-budget-exceeded': fail.table['settlement-budget-exceeded'],
   'payment-identifier-conflict': fail.table['payment-identifier-conflict'],
@@ -40,6 +42,10 @@ export const facilitatorOperations: readonly Operation[] = [
       'Asking again joins the same settlement. While the outcome is not known: success false, errorReason settlement_pending.',
     input: schema.FacilitatorBody,
     output: schema.SettleAnswer,
+    answerHeaders: {
+      'EXTENSION-RESPONSES':
+        'What became of the extensions that the payment names (x402 version 2), as JSON in base64.',
+    },
     errors,
     idempotency: 'intent',
     resume: settledBefore,
@@ -55,6 +61,7 @@ export const facilitatorOperations: readonly Operation[] = [
   }),
   operation({
     id: 'facilitator.resources',
+    agent: 'searches',
     method: 'GET',
     path: '/facilitator/discovery/resources',
     summary:

@@ -8,7 +8,7 @@ import {
 } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { offerOf, offersOf, requestOf } from '../../../../test/mpp-agent.ts'
-import { type Answer, aWorld, codeOf, type Org, type World } from '../../../../test/world.ts'
+import { type Answer, aWorld, codeOf, type Org, unreachableMain, type World } from '../../../../test/world.ts'
 
 let world: World
 let org: Org
@@ -16,7 +16,7 @@ let wallet: { id: string; address: `0x${string}` }
 const now = new Date('2026-11-22T00:00:00.000Z')
 
 beforeAll(async () => {
-  world = await aWorld({ boot: { clock: { now: () => now } } })
+  world = await aWorld({ rpcUrls: unreachableMain, boot: { clock: { now: () => now } } })
   org = await world.organisation()
   wallet = await world.wallet(org)
 })

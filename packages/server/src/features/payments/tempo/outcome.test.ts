@@ -23,7 +23,16 @@ function transfer(changes: Partial<Record<'address' | 'from' | 'to' | 'memo', He
 
 function receipt(status: Receipt['status'], logs: readonly Log[] = [transfer()], blockNumber = 9n): Receipt {
   const hash = word('1')
-  return { transactionHash: hash, blockHash: hash, status, blockNumber, gasUsed: 1n, effectiveGasPrice: 1n, logs }
+  return {
+    transactionHash: hash,
+    blockHash: hash,
+    status,
+    blockNumber,
+    gasUsed: 1n,
+    effectiveGasPrice: 1n,
+    l1Fee: 0n,
+    logs,
+  }
 }
 
 const at = (head: bigint, finalized = head) => ({

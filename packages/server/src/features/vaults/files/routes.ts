@@ -66,6 +66,14 @@ export const vaultFileOperations: readonly Operation[] = [
     query: LinkQuery,
     streamsOutput: '*/*',
     otherOutputs: { 206: z.unknown(), 304: z.undefined() },
+    answerHeaders: {
+      ETag: 'The SHA-256 of the whole file, for If-None-Match and If-Range.',
+      'Accept-Ranges': 'bytes.',
+      'Content-Disposition': 'attachment, with the name of the file.',
+      'Content-Security-Policy': 'That a browser runs nothing of it.',
+      'Content-Digest': 'The SHA-256 of what is sent (RFC 9530), where that is the whole file.',
+      'Repr-Digest': 'The SHA-256 of the whole file (RFC 9530).',
+    },
     errors: {
       ...notFound,
       ...fileNotFound,

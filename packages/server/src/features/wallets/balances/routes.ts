@@ -16,6 +16,7 @@ const walletErrors = { 'wallet-not-found': fail.table['wallet-not-found'], ...ch
 export const balanceOperations: readonly Operation[] = [
   operation({
     id: 'wallets.master.balances',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/balances',
     summary: 'Read what a managed wallet holds.',
@@ -27,6 +28,7 @@ export const balanceOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.children.balances',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}/balances',
     summary: 'Read what a child address holds.',
@@ -38,6 +40,7 @@ export const balanceOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.byo.balances',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/byo-wallets/{id}/balances',
     summary: 'Read what a wallet of your own holds.',

@@ -12,6 +12,7 @@ const walletNotFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 export const childAddressOperations: readonly Operation[] = [
   operation({
     id: 'wallets.children.create',
+    agent: 'adds',
     method: 'POST',
     path: '/wallet-infra/master-wallets/{id}/child-addresses',
     summary: 'Derive the next child address of a managed wallet, or several.',
@@ -26,6 +27,7 @@ export const childAddressOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.children.list',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses',
     summary: 'List the child addresses of a managed wallet, newest first.',
@@ -38,6 +40,7 @@ export const childAddressOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.children.get',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}',
     summary: 'Get one child address.',

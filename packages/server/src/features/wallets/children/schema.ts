@@ -33,7 +33,7 @@ export const ChildAddress = z.strictObject({
   address: z.string(),
   derivationPath: z.string().meta({ example: "m/44'/60'/0'/0/1" }),
   masterWalletId: id('mwt'),
-  name: z.string().nullable(),
+  name: z.string().nullable().meta({ description: 'Null when none was given.' }),
   metadata: z.record(z.string(), z.unknown()),
   createdAt: Instant,
 })

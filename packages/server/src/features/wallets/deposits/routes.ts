@@ -20,6 +20,7 @@ const listing = { query: TransactionQuery, output: WalletTransaction, list: true
 export const depositOperations: readonly Operation[] = [
   operation({
     id: 'wallets.byo.transactions',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/byo-wallets/{id}/transactions',
     summary: 'List what moved at a wallet that you hold, newest first.',
@@ -33,6 +34,7 @@ export const depositOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.master.transactions',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/transactions',
     summary: 'List what moved at a managed wallet, newest first.',
@@ -46,6 +48,7 @@ export const depositOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.children.transactions',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions',
     summary: 'List what moved at a child address, newest first.',

@@ -1,4 +1,5 @@
 import { chainErrors } from '../../../chain/errors.ts'
+import { custodyErrors } from '../../../custody/errors.ts'
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { failChainName } from '../../chains/index.ts'
 import { TransactionQuery, WalletTransaction } from '../deposits/schema.ts'
@@ -23,7 +24,7 @@ export const legacyWalletOperations: readonly Operation[] = [
     output: LegacyWallet,
     status: 201,
     otherOutputs: { 200: LegacyWallet },
-    errors: failLegacy.table,
+    errors: { ...failLegacy.table, ...chainErrors, ...custodyErrors },
     // Custody may ask a key service, which no transaction waits for.
     idempotency: 'intent',
     turns: masterWalletTurns,

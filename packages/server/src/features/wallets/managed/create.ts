@@ -5,7 +5,7 @@ import { failPlatform } from '../../../platform/errors.ts'
 import { newId } from '../../../platform/ids.ts'
 import { networkFor } from '../../chains/index.ts'
 import { countOrRefuse } from '../../plans/index.ts'
-import { refuseUnknownTokens } from '../byo.ts'
+import { refuseUnknownTokens, refuseUnwatchable } from '../byo.ts'
 import { watchAddress } from '../deposits/watch.ts'
 import { shownMasterWallet } from './managed.ts'
 import type { MasterWallet, NewMasterWallet } from './schema.ts'
@@ -16,7 +16,9 @@ const deriveMsMax = 20_000
 
 /** Makes a wallet on the tenant's next account. */
 export async function createMasterWallet(ctx: Ctx, request: NewMasterWallet): Promise<MasterWallet> {
-  refuseUnknownTokens(networkFor(request.chain, ctx.tenant.environment), request.supportedTokens)
+  const network = networkFor(request.chain, ctx.tenant.environment)
+  refuseUnknownTokens(network, request.supportedTokens)
+  refuseUnwatchable(ctx, network)
   const made = await onNextAccount(ctx, {
     before: (tx) => countOrRefuse(tx, ctx, 'managedWallets'),
     insert: (tx, derived) => insertDerived(ctx, tx, request, derived),

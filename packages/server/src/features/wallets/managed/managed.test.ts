@@ -1,7 +1,16 @@
 import { HDNodeWallet, Mnemonic } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../../../../test/world.ts'
+import {
+  type Answer,
+  aWorld,
+  codeOf,
+  countByStatus,
+  type Org,
+  request,
+  unreachableMain,
+  type World,
+} from '../../../../test/world.ts'
 import type { AccountNode } from '../../../custody/index.ts'
 import { sql } from '../../../platform/db/db.ts'
 import { makeCtx } from '../../../platform/http/call.ts'
@@ -11,7 +20,7 @@ import { createMasterWallet } from './create.ts'
 let world: World
 
 beforeAll(async () => {
-  world = await aWorld()
+  world = await aWorld({ rpcUrls: unreachableMain })
 })
 afterAll(() => world.stop())
 

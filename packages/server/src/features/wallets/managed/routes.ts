@@ -1,3 +1,5 @@
+import { chainErrors } from '../../../chain/errors.ts'
+import { custodyErrors } from '../../../custody/errors.ts'
 import { id } from '../../../platform/ids.ts'
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
@@ -21,7 +23,9 @@ export const masterWalletOperations: readonly Operation[] = [
     errors: {
       'token-not-supported': fail.table['token-not-supported'],
       'chain-not-available': failChainName.table['chain-not-available'],
+      'chain-not-configured': chainErrors['chain-not-configured'],
       'managed-wallet-limit-reached': planErrors['managed-wallet-limit-reached'],
+      ...custodyErrors,
     },
     // Custody may ask a key service, which no transaction waits for.
     idempotency: 'intent',
@@ -31,6 +35,7 @@ export const masterWalletOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.master.list',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets',
     summary: 'List the managed wallets, newest first.',
@@ -41,6 +46,7 @@ export const masterWalletOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.master.get',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}',
     summary: 'Get one managed wallet.',

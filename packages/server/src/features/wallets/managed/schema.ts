@@ -19,7 +19,7 @@ export const MasterWallet = z.strictObject({
   chain: ChainName,
   chainId: z.int(),
   network: z.string().meta({ description: 'CAIP-2 id.', example: 'eip155:84532' }),
-  name: z.string().nullable(),
+  name: z.string().nullable().meta({ description: 'Null when none was given.' }),
   provisionStatus: z.literal('active'),
   supportedTokens: z.array(z.string()),
   keyVersion: z.int().meta({ description: 'The version of the seed that the wallet was derived from.' }),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Db, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { gatherByDb } from '../../../platform/db/gather.ts'
 import { id } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import { StoredAddress } from '../store.ts'
@@ -17,25 +18,60 @@ export const SourceWallet = z.object({
 })
 export type SourceWallet = z.output<typeof SourceWallet>
 
-const masters = sql`select id, address, chain, id as master_wallet_id, address as master_address from master_wallets`
-const children = sql`
-  select c.id, c.address, m.chain, m.id as master_wallet_id, m.address as master_address from child_addresses c join master_wallets m on m.id = c.master_wallet_id`
+const OwnedSource = SourceWallet.extend({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
-export function findSource(db: Queryable, tenant: Tenant, walletId: string): Promise<SourceWallet | undefined> {
-  const { organisationId, environment } = tenant
-  return db.maybeOne(
-    SourceWallet,
-    walletId.startsWith('mwt_')
-      ? sql`${masters} where organisation_id = ${organisationId} and environment = ${environment} and id = ${walletId}`
-      : sql`${children} where c.organisation_id = ${organisationId} and c.environment = ${environment} and c.id = ${walletId}`,
+const masters = sql`
+  select organisation_id, environment, id, address, chain, id as master_wallet_id, address as master_address from master_wallets`
+const children = sql`
+  select c.organisation_id, c.environment, c.id, c.address, m.chain, m.id as master_wallet_id, m.address as master_address from child_addresses c join master_wallets m on m.id = c.master_wallet_id`
+
+interface Named {
+  readonly tenant: Tenant
+  readonly walletId: string
+}
+
+const gathered = gatherByDb<Named, SourceWallet | undefined>({ itemsMax: 256, roundsMax: 2 }, listSources)
+
+/** Undefined for one that the tenant does not have. Whoever asks at the same time shares a statement. */
+export function findSource(db: Db, tenant: Tenant, walletId: string): Promise<SourceWallet | undefined> {
+  return gathered(db, { tenant, walletId })
+}
+
+async function listSources(db: Queryable, named: readonly Named[]): Promise<(SourceWallet | undefined)[]> {
+  const given = sql`
+    select * from unnest(${named.map(({ tenant }) => tenant.organisationId)}::text[], ${named.map(({ tenant }) => tenant.environment)}::text[],
+      ${named.map(({ walletId }) => walletId)}::text[])`
+  const rows = await db.many(
+    OwnedSource,
+    sql`
+    ${masters} where (organisation_id, environment, id) in (${given})
+    union all ${children} where (c.organisation_id, c.environment, c.id) in (${given})`,
   )
+  const byName = new Map(
+    rows.map(({ organisationId, environment, ...source }) => {
+      return [nameOf({ tenant: { organisationId, environment }, walletId: source.id }), source]
+    }),
+  )
+  return named.map((one) => byName.get(nameOf(one)))
+}
+
+function nameOf({ tenant: { organisationId, environment }, walletId }: Named): string {
+  return `${organisationId}/${environment}/${walletId}`
 }
 
 /** Lets one payment at a time out of a wallet be weighed against what it holds. */
-export async function lockSource(tx: Tx, tenant: Tenant, walletId: string): Promise<void> {
-  await tx.run(
-    sql`select pg_advisory_xact_lock(hashtextextended(${`wallet-source:${tenant.organisationId}/${tenant.environment}/${walletId}`}, 0))`,
-  )
+export function lockSource(tx: Tx, tenant: Tenant, walletId: string): Promise<void> {
+  return lockSources(tx, tenant, [walletId])
+}
+
+/** The same for several; in the order of their names, so that none wait crosswise. */
+export async function lockSources(tx: Tx, tenant: Tenant, walletIds: readonly string[]): Promise<void> {
+  const names = [...new Set(walletIds)]
+    .toSorted()
+    .map((walletId) => `wallet-source:${tenant.organisationId}/${tenant.environment}/${walletId}`)
+  await tx.run(sql`
+    select pg_advisory_xact_lock(hashtextextended(name, 0)) from
+      (select name from unnest(${names}::text[]) with ordinality as given (name, position) order by position offset 0) as ordered`)
 }
 
 const KeyRow = z.object({

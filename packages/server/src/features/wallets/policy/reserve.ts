@@ -7,7 +7,17 @@ import type { MasterWalletId } from '../../../platform/ids.ts'
 import { decide, type Movement, type PolicyRule, type Usage, windowStartsAt } from './decide.ts'
 import { attoOf, type PolicyDocument, type PolicyOperation } from './document.ts'
 import { failPolicy } from './errors.ts'
-import { findPolicy, insertReservation, isReserved, lockPolicy, markReleased, sumUsage } from './store.ts'
+import {
+  findPolicy,
+  insertReservations,
+  isReserved,
+  listPolicied,
+  lockPolicies,
+  lockPolicy,
+  markReleased,
+  type NewReservation,
+  sumUsage,
+} from './store.ts'
 
 /** Money that is about to leave a master wallet or a child of it. */
 export interface OutgoingMovement {
@@ -33,13 +43,60 @@ export async function reservePolicy(
   tx: Tx,
   movement: OutgoingMovement & { readonly subjectId: string },
 ): Promise<void> {
-  const { masterWalletId, operation, token, subjectId } = movement
+  const { masterWalletId, subjectId } = movement
   if (!(await lockPolicy(tx, ctx.tenant, masterWalletId))) throw new Error('a movement out of a wallet of nobody')
   if (await isReserved(tx, ctx.tenant, subjectId)) return
   const reservedAt = ctx.clock.now()
   await refuseDenied(tx, ctx.tenant, movement, reservedAt)
-  const attoAmount = attoOf(movement.rawAmount, movement.decimals)
-  await insertReservation(tx, ctx.tenant, { subjectId, masterWalletId, operation, token, attoAmount, reservedAt })
+  await insertReservations(tx, ctx.tenant, [reservationOf(movement, reservedAt)])
+}
+
+type Reserving = OutgoingMovement & { readonly subjectId: string }
+
+function reservationOf(movement: Reserving, reservedAt: Date): NewReservation {
+  const { masterWalletId, operation, token, subjectId, rawAmount, decimals } = movement
+  return { subjectId, masterWalletId, operation, token, attoAmount: attoOf(rawAmount, decimals), reservedAt }
+}
+
+/**
+ * The same for several movements of one tenant, in their order: each is counted, or has its refusal in the answer, which takes nothing from
+ * the others.
+ */
+export async function reservePolicies(
+  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  tx: Tx,
+  movements: readonly Reserving[],
+): Promise<readonly (Problem | undefined)[]> {
+  if (movements.length === 0) return []
+  const masters = [...new Set(movements.map(({ masterWalletId }) => masterWalletId))]
+  if (!(await lockPolicies(tx, ctx.tenant, masters))) throw new Error('a movement out of a wallet of nobody')
+  const policied = await listPolicied(tx, ctx.tenant, masters)
+  const refusals: (Problem | undefined)[] = []
+  for (const movement of movements)
+    refusals.push(policied.has(movement.masterWalletId) ? await refusalOf(ctx, tx, movement) : undefined)
+  const free = movements.filter(({ masterWalletId }) => !policied.has(masterWalletId))
+  const reservedAt = ctx.clock.now()
+  if (free.length > 0)
+    await insertReservations(
+      tx,
+      ctx.tenant,
+      free.map((movement) => reservationOf(movement, reservedAt)),
+    )
+  return refusals
+}
+
+async function refusalOf(
+  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  tx: Tx,
+  movement: Reserving,
+): Promise<Problem | undefined> {
+  try {
+    await reservePolicy(ctx, tx, movement)
+    return undefined
+  } catch (error) {
+    if (isProblem(error, 'policy-denied')) return error
+    throw error
+  }
 }
 
 async function refuseDenied(tx: Tx, tenant: Tenant, movement: OutgoingMovement, now: Date): Promise<void> {
@@ -105,10 +162,15 @@ export async function underPolicy<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Pr
   try {
     return await ctx.db.tx(work)
   } catch (error) {
-    for (const [code, action] of Object.entries(refusals))
-      if (isProblem(error, code)) await ctx.db.tx((tx) => auditRefusal(ctx, tx, action, error))
+    await keepRefusal(ctx, error)
     throw error
   }
+}
+
+/** Keeps in the audit log what a policy refused of work whose transaction is over; what is no refusal of a policy is none of its business. */
+export async function keepRefusal(ctx: Ctx, error: unknown): Promise<void> {
+  for (const [code, action] of Object.entries(refusals))
+    if (isProblem(error, code)) await ctx.db.tx((tx) => auditRefusal(ctx, tx, action, error))
 }
 
 function auditRefusal(ctx: Ctx, tx: Tx, action: string, { members }: Problem): Promise<void> {

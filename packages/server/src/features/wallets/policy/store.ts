@@ -21,15 +21,20 @@ export function findTenantOfWallet(db: Queryable, walletId: MasterWalletId): Pro
  * Holds the wallet's row until the transaction ends, so that what is reserved and what its policy says is read and written by one
  * transaction at a time, in whatever process; false for a wallet that the tenant does not have.
  */
-export async function lockPolicy(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Promise<boolean> {
+export function lockPolicy(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Promise<boolean> {
+  return lockPolicies(tx, tenant, [walletId])
+}
+
+/** The same for several, each named once; in one order, so that none wait crosswise. */
+export async function lockPolicies(tx: Tx, tenant: Tenant, walletIds: readonly MasterWalletId[]): Promise<boolean> {
   const rows = await tx.many(
     z.object({ id: id('mwt') }),
     sql`
     select id from master_wallets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}
-    for no key update`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${walletIds}::text[])
+    order by id for no key update`,
   )
-  return rows.length === 1
+  return rows.length === walletIds.length
 }
 
 export function findPolicy(db: Queryable, tenant: Tenant, walletId: MasterWalletId): Promise<PolicyRow | undefined> {
@@ -89,11 +94,31 @@ export interface NewReservation {
   readonly reservedAt: Date
 }
 
-export async function insertReservation(tx: Tx, tenant: Tenant, row: NewReservation): Promise<void> {
+/** One that is there stays as it is. */
+export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly NewReservation[]): Promise<void> {
   await tx.run(sql`
     insert into policy_reservations (subject_id, organisation_id, environment, master_wallet_id, operation, token, atto_amount, reserved_at)
-    values (${row.subjectId}, ${tenant.organisationId}, ${tenant.environment}, ${row.masterWalletId}, ${row.operation}, ${row.token},
-      ${row.attoAmount.toString()}, ${row.reservedAt})`)
+    select subject_id, ${tenant.organisationId}, ${tenant.environment}, master_wallet_id, operation, token, atto_amount, reserved_at from unnest(
+      ${rows.map(({ subjectId }) => subjectId)}::text[], ${rows.map(({ masterWalletId }) => masterWalletId)}::text[],
+      ${rows.map(({ operation }) => operation)}::text[], ${rows.map(({ token }) => token)}::text[],
+      ${rows.map(({ attoAmount }) => attoAmount)}::numeric[], ${rows.map(({ reservedAt }) => reservedAt.toISOString())}::timestamptz[]
+    ) as given (subject_id, master_wallet_id, operation, token, atto_amount, reserved_at)
+    on conflict (subject_id) do nothing`)
+}
+
+/** Those of these wallets that have a policy; the caller holds them. */
+export async function listPolicied(
+  tx: Tx,
+  tenant: Tenant,
+  walletIds: readonly MasterWalletId[],
+): Promise<ReadonlySet<MasterWalletId>> {
+  const rows = await tx.many(
+    z.object({ id: id('mwt') }),
+    sql`
+    select master_wallet_id as id from wallet_policies
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = any(${walletIds}::text[])`,
+  )
+  return new Set(rows.map((row) => row.id))
 }
 
 /** Whether the movement holds a reservation or gave it back. */

@@ -75,22 +75,33 @@ export async function markPendingDepositsDue(tx: Tx, now: Date): Promise<void> {
     where direction = 'in' and aml_status = 'pending' and aml_due_at > ${now}`)
 }
 
+const HeldAmount = z.object({ frozen: Raw, unscreened: Raw })
+/** What of a token may not leave a managed wallet, in its smallest unit: what is frozen, and what came from senders nobody has judged yet. */
+export type HeldAmount = z.output<typeof HeldAmount>
+
 /**
- * How much of a managed wallet's token is frozen, in its smallest unit: what may move is the balance less this, never below zero. Asked
- * in the transaction that writes the intent to move it, after the wallet is locked.
+ * How much of a managed wallet's token is held: what may move is the balance less all of it, never below zero. Asked again in the transaction
+ * that writes the intent to move it, after the wallet is locked: a deposit may be seen while the wallet is weighed. `since` is
+ * `unscreenedSince`; where that is undefined nothing waits.
  */
-export async function frozenAmountOf(
+export function heldAmountOf(
   db: Queryable,
   tenant: Tenant,
   walletId: string,
-  { network, token }: { readonly network: NetworkName; readonly token: Address },
-): Promise<bigint> {
-  const { frozen } = await db.one(
-    z.object({ frozen: Raw }),
+  {
+    network,
+    token,
+    since,
+  }: { readonly network: NetworkName; readonly token: Address; readonly since: Date | undefined },
+): Promise<HeldAmount> {
+  const place = sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId}
+        and network = ${network} and lower(token) = ${token.toLowerCase()} and direction = 'in' and status <> 'withdrawn'`
+  return db.one(
+    HeldAmount,
     sql`
-    select coalesce(sum(frozen_raw_amount), 0)::text as frozen from wallet_transactions
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId}
-      and network = ${network} and lower(token) = ${token.toLowerCase()} and direction = 'in' and status <> 'withdrawn' and frozen_raw_amount > 0`,
+    select
+      (select coalesce(sum(frozen_raw_amount), 0)::text from wallet_transactions where ${place} and frozen_raw_amount > 0) as frozen,
+      (select coalesce(sum(raw_amount), 0)::text from wallet_transactions where ${place} and aml_status = 'pending'
+        and created_at > coalesce(${since ?? null}::timestamptz, 'infinity')) as unscreened`,
   )
-  return frozen
 }

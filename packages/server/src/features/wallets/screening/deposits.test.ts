@@ -10,7 +10,7 @@ import type { Screened } from '../../../partners/screening/port.ts'
 import { sql } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import { frozenAmountOf } from './deposit-store.ts'
+import { heldAmountOf } from './deposit-store.ts'
 import { screeningRecurring } from './jobs.ts'
 
 const dayMs = 86_400_000
@@ -66,9 +66,10 @@ async function statusOf(transactionId: string): Promise<string> {
 
 const managed = () => newId('mwt', world.server.deps)
 
-function frozenIn(walletId: string): Promise<bigint> {
+async function frozenIn(walletId: string): Promise<bigint> {
   const tenant = { organisationId: org.id, environment: 'test' } as const
-  return frozenAmountOf(world.database.db, tenant, walletId, { network: 'base-sepolia', token: usdc ?? '0x' })
+  const asked = { network: 'base-sepolia', token: usdc ?? '0x', since: undefined } as const
+  return (await heldAmountOf(world.database.db, tenant, walletId, asked)).frozen
 }
 
 test('a flagged sender freezes exactly that amount of a managed wallet, and of a wallet that the customer holds nothing', async () => {

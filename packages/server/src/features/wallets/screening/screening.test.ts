@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ShiftedClock } from '../../../../test/webhooks/clock.ts'
-import { aWorld, codeOf, type Org, type World } from '../../../../test/world.ts'
+import { aWorld, codeOf, type Org, unreachableMain, type World } from '../../../../test/world.ts'
 import { createFakeScreening, type FakeScreening } from '../../../partners/screening/index.ts'
 import type { Screened } from '../../../partners/screening/port.ts'
 import { sql } from '../../../platform/db/db.ts'
@@ -22,7 +22,7 @@ let screening: FakeScreening
 beforeEach(async () => {
   clock = new ShiftedClock()
   screening = createFakeScreening(() => clock.now())
-  world = await aWorld({ config: { role: 'api' }, boot: { clock, screening } })
+  world = await aWorld({ rpcUrls: unreachableMain, config: { role: 'api' }, boot: { clock, screening } })
   org = await world.organisation()
 })
 afterEach(() => world.stop())

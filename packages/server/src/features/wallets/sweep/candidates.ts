@@ -1,12 +1,12 @@
 import type { Address } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { ChildAddressId } from '../../../platform/ids.ts'
+import { unscreenedSince } from '../screening/unscreened.ts'
 import { failNamed } from './errors.ts'
 import { listFrozenAmounts, listUnscreenedAmounts } from './frozen-store.ts'
 import { sweepChildrenMax } from './schema.ts'
 import { type CandidateRow, findScannedTo, listChildrenBehind, listNamedChildren } from './store.ts'
 import type { SweepTerms } from './terms.ts'
-import { unscreenedSince } from './unscreened.ts'
 
 /** Children whose balances are read at once, and those that one sweep looks at. */
 const pageMax = 1_000

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type SweepId } from '../../../platform/ids.ts'
 import { StoredAddress } from '../store.ts'
 
@@ -34,7 +34,8 @@ export type SignedTransfer = TransferRow & { readonly signature: Uint8Array }
 export const UnsignedRow = TransferRow.extend({ account: z.number(), childIndex: z.bigint().transform(Number) })
 export type UnsignedRow = z.output<typeof UnsignedRow>
 
-const columns = sql`sweep_id, child_address_id, t.organisation_id, t.environment, t.network, asset, from_address, to_address, raw_amount, t.frozen_raw_amount, nonce,
+/** Of `sweep_transfers t`. */
+export const columns = sql`sweep_id, child_address_id, t.organisation_id, t.environment, t.network, asset, from_address, to_address, raw_amount, t.frozen_raw_amount, nonce,
   valid_before, signature, attempt, t.created_at`
 
 /** The transfers of a network that nobody has signed for yet, oldest first. */
@@ -60,10 +61,19 @@ export async function markSigned(
 }
 
 /**
- * Takes signed transfers of a network, oldest first; another process that looks at the same moment gets others. One whose child was
- * sent money after `unscreenedSince`, by somebody of whom screening has not said anything, is left for later, since that money may be part of
- * it; what came more than five minutes after the transfer was made is not.
+ * Of `sweep_transfers t`: whose child was sent no money after this instant by somebody of whom screening has not said anything, since that
+ * money may be part of it; what came more than five minutes after the transfer was made is not.
  */
+export function isScreened(unscreenedSince: Date | undefined): Sql {
+  return sql`not exists (
+    select from wallet_transactions w
+    where w.organisation_id = t.organisation_id and w.environment = t.environment and w.wallet_id = t.child_address_id
+      and w.network = t.network and lower(w.token) = lower(t.asset) and w.direction = 'in' and w.status <> 'withdrawn'
+      and w.aml_status = 'pending' and w.created_at > coalesce(${unscreenedSince ?? null}::timestamptz, 'infinity')
+      and w.created_at < t.created_at + interval '5 minutes')`
+}
+
+/** Takes signed transfers of a network that are screened, oldest first; another process that looks at the same moment gets others. */
 export async function lockSigned(
   tx: Tx,
   network: string,
@@ -73,12 +83,7 @@ export async function lockSigned(
     TransferRow,
     sql`
     select ${columns} from sweep_transfers t where network = ${network} and status = 'signed' and not unresolved
-      and not exists (
-        select from wallet_transactions w
-        where w.organisation_id = t.organisation_id and w.environment = t.environment and w.wallet_id = t.child_address_id
-          and w.network = t.network and lower(w.token) = lower(t.asset) and w.direction = 'in' and w.status <> 'withdrawn'
-          and w.aml_status = 'pending' and w.created_at > coalesce(${unscreenedSince ?? null}::timestamptz, 'infinity')
-          and w.created_at < t.created_at + interval '5 minutes')
+      and ${isScreened(unscreenedSince)}
     order by created_at, from_address limit ${most} for update skip locked`,
   )
   return rows.filter(isSigned)

@@ -1,10 +1,11 @@
-import { hexToBytes, type Network } from '@purser/protocol'
+import type { Network } from '@purser/protocol'
 import type { LaneHandler, Lanes, Receipt } from '../../../chain/port.ts'
 import type { Ctx, Deps } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { pause, systemCtx } from '../../../platform/work/runner.ts'
-import { authorizationOf, domainOf, sweepCall, sweptBy } from './authorisation.ts'
-import { listFrozenAmounts } from './frozen-store.ts'
+import { authorisedCall, shownBy, signAuthorised } from '../authorisation.ts'
+import { unscreenedSince } from '../screening/unscreened.ts'
+import { frozenOnes } from './frozen.ts'
 import {
   assignTransaction,
   countWaiting,
@@ -21,7 +22,6 @@ import {
   type UnsignedRow,
 } from './lane-store.ts'
 import { recordEnded } from './outcome.ts'
-import { unscreenedSince } from './unscreened.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -91,11 +91,10 @@ async function signPlanned(ctx: System, network: Network): Promise<void> {
   }
 }
 
-async function signTransfer(ctx: System, network: Network, transfer: UnsignedRow): Promise<Uint8Array> {
+function signTransfer(ctx: System, network: Network, transfer: UnsignedRow): Promise<Uint8Array> {
   const { organisationId, environment, account, childIndex: index, fromAddress: address } = transfer
   const signer = ctx.walletKeys.signer({ organisationId, environment }, { account, index, address })
-  const domain = domainOf(network, transfer.asset)
-  return hexToBytes(await signer.signTransferWithAuthorization(domain, authorizationOf(transfer)))
+  return signAuthorised(signer, network, transfer)
 }
 
 interface Planned {
@@ -117,7 +116,7 @@ async function planBatch(
   const transfers = locked.filter((transfer) => !frozen.has(transfer) && !lapsing.has(transfer))
   const isMore = transfers.length > 0 && locked.length === batchMax
   if (transfers.length === 0) return { isMore, frozen: [...frozen] }
-  const planned = { network, ...sweepCall(transfers), value: 0n, purpose: sweepPurpose }
+  const planned = { network, ...authorisedCall(transfers), value: 0n, purpose: sweepPurpose }
   await assignTransaction(tx, transfers, await lanes.plan(tx, planned))
   tx.afterCommit(() => lanes.nudge(network))
   return { isMore, frozen: [...frozen] }
@@ -138,26 +137,6 @@ function endFrozen(ctx: System, transfers: readonly SignedTransfer[]): Promise<v
 /** One about to end is left to `resolveSweeps`: sent now it would only burn gas. */
 function isLapsing({ validBefore }: TransferRow, now: Date): boolean {
   return validBefore.getTime() <= now.getTime() + 2_000
-}
-
-/**
- * Those whose child has had money frozen since the sweep was asked for. What was free then is all that the child held, so anything
- * frozen afterwards may be part of it: the transfer ends, and the next sweep takes what is free.
- */
-async function frozenOnes(tx: Tx, transfers: readonly SignedTransfer[]): Promise<ReadonlySet<SignedTransfer>> {
-  const groups = Map.groupBy(transfers, (one) => `${one.organisationId}/${one.environment}/${one.network}/${one.asset}`)
-  const found = new Set<SignedTransfer>()
-  for (const group of groups.values()) {
-    const first = group[0]
-    if (first === undefined) continue
-    const { organisationId, environment, network, asset } = first
-    const walletIds = group.map((transfer) => transfer.childAddressId)
-    const frozen = await listFrozenAmounts(tx, { organisationId, environment }, { network, asset, walletIds })
-    for (const transfer of group) {
-      if ((frozen.get(transfer.childAddressId) ?? 0n) > transfer.frozenRawAmount) found.add(transfer)
-    }
-  }
-  return found
 }
 
 /** What the lane does with a sweep's transaction, inside the database transaction that marks the step. */
@@ -182,6 +161,7 @@ export function sweepHandler(deps: Deps): LaneHandler {
 /** The transfers of a transaction whose money it moved, and the others. */
 async function sorted(tx: Tx, transactionId: string, receipt: Receipt) {
   const transfers = await listInTransaction(tx, transactionId)
-  const isSwept = sweptBy(receipt.status === 'success' ? receipt.logs : [])
+  const shown = shownBy(receipt.status === 'success' ? receipt.logs : [])
+  const isSwept = (transfer: TransferRow): boolean => shown(transfer) === 'moved'
   return { swept: transfers.filter(isSwept), rest: transfers.filter((transfer) => !isSwept(transfer)) }
 }

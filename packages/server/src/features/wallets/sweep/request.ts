@@ -4,7 +4,8 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { defineErrors } from '../../../platform/errors.ts'
 import { type MasterWalletId, newId, type SweepId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
-import { addGasReserved, dayOf, gasErrors, lockGasReserved } from '../../plans/index.ts'
+import { gasErrors, takeGas } from '../../plans/index.ts'
+import { gasOfAuthorisation } from '../authorisation.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
 import { type Candidates, gatherCandidates } from './candidates.ts'
 import type { SweepRequest } from './schema.ts'
@@ -22,8 +23,8 @@ import { type SweepTerms, sweepTerms } from './terms.ts'
 
 const failGas = defineErrors(gasErrors)
 
-/** Gas that one child costs the operator at most; the day's budget is charged with it. */
-export const gasOfTransfer = 100_000n
+/** Gas that a child on Tempo costs the operator at most: its first transaction, to a master that never held the token, used 545,000 (hardfork T4). */
+export const gasOfTempoTransfer = 700_000n
 /** How long an authorisation is good: longer than any outage that is worth waiting for. */
 const validMs = 86_400_000
 const nonceBytes = 32
@@ -48,7 +49,8 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
     const sweep = sweepOf(ctx, terms, candidates)
     await insertSweep(tx, ctx.tenant, sweep)
     const taken = await insertTransfers(tx, ctx.tenant, transferTerms(terms, sweep), transfersOf(ctx, candidates))
-    await reserveGas(ctx, tx, terms.network.name, gasOfTransfer * BigInt(taken.size))
+    const gasOfEach = terms.network.nativeCoin === null ? gasOfTempoTransfer : gasOfAuthorisation
+    await reserveGas(ctx, tx, terms.network.name, gasOfEach * BigInt(taken.size))
     if (taken.size === 0) await markCompleted(tx, [sweep.id], sweep.createdAt)
     await noteScan(ctx, tx, terms, candidates)
     const details = { sweepId: sweep.id, token: sweep.token, trigger: sweep.trigger, children: taken.size }
@@ -74,7 +76,7 @@ function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }
   }
 }
 
-/** The authorisation of each child is fixed here, its nonce by chance: nobody can guess one and use it up before. */
+/** The authorisation of each child is fixed here, its nonce by chance: nobody can guess one and use it up before. On Tempo none is signed. */
 function transfersOf(ctx: Ctx, { funded }: Candidates): NewTransfer[] {
   return funded.map(({ id, address, rawAmount, frozenRawAmount }) => ({
     childAddressId: id,
@@ -99,10 +101,7 @@ function transferTerms({ wallet, network, token }: SweepTerms, { id, createdAt }
 /** The operator's gas of the day, shared with the organisation's settlements; over it nothing is swept. */
 async function reserveGas(ctx: Ctx, tx: Tx, network: string, gas: bigint): Promise<void> {
   if (gas === 0n) return
-  const day = dayOf(ctx.clock.now())
-  const reserved = await lockGasReserved(tx, ctx.tenant, network, day)
-  if (reserved + gas > ctx.settleGasPerDayMax) throw failGas('settlement-budget-exceeded')
-  await addGasReserved(tx, ctx.tenant, network, day, gas)
+  if (!(await takeGas(ctx, tx, network, gas))) throw failGas('settlement-budget-exceeded')
 }
 
 async function noteScan(ctx: Ctx, tx: Tx, { wallet, token }: SweepTerms, { scannedTo }: Candidates): Promise<void> {

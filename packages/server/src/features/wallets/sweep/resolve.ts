@@ -2,7 +2,7 @@ import { type Network, networkByName } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
-import { authorizationOf, signatureOf, sweptBy } from './authorisation.ts'
+import { authorizationOf, shownBy, signatureOf } from '../authorisation.ts'
 import { listLapsed, listUnresolved, markWaitingAgain, type TransferRow } from './lane-store.ts'
 import { recordEnded } from './outcome.ts'
 
@@ -81,7 +81,7 @@ async function recordIfOnChain(ctx: System, network: Network, transfer: Transfer
   const { from, nonce } = authorizationOf(transfer)
   if (!(await chain.authorizationState(transfer.asset, from, nonce))) return false
   const found = await chain.findAuthorizationUsed(transfer.asset, from, nonce, { since: transfer.createdAt })
-  if (found.outcome === 'used' && sweptBy(found.logs)(transfer)) {
+  if (found.outcome === 'used' && shownBy(found.logs)(transfer) === 'moved') {
     const txHash = found.transactionHash
     await ctx.db.tx((tx) => recordEnded(ctx, tx, [transfer], { status: 'swept', txHash }))
   } else if (found.outcome === 'cancelled') await end(ctx, transfer, 'authorization-cancelled')

@@ -1,6 +1,7 @@
 import { type Network, parseAmount, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
+import { takesAuthorisations } from '../authorisation.ts'
 import { fail as failWallets } from '../errors.ts'
 import { networkOf } from '../managed/managed.ts'
 import type { MasterWalletRow } from '../managed/store.ts'
@@ -20,7 +21,7 @@ export interface SweepTerms {
 }
 
 /**
- * What a sweep of this wallet means. Its token must take signed authorisations. Less than the smallest payment that is settled is
+ * What a sweep of this wallet means. Its token must take signed authorisations, or be one of Tempo's, where fees can be sponsored. Less than the smallest payment that is settled is
  * left alone whatever was asked, since the operator pays the gas.
  */
 export function sweepTerms(
@@ -51,7 +52,7 @@ function sweepableToken(network: Network, symbol: string, path: `${string}/token
     const message = `is not a token of ${network.name}, which has ${known}`
     throw failWallets('token-not-supported', { errors: [{ path, message }] })
   }
-  if (!network.settlesEip3009 || !token.eip3009 || token.eip712 === null) throw fail('sweep-not-supported')
+  if (!takesAuthorisations(network, token) && network.nativeCoin !== null) throw fail('sweep-not-supported')
   return token
 }
 

@@ -23,6 +23,7 @@ export const bankAccountOperations: readonly Operation[] = [
   }),
   operation({
     id: 'withdrawals.bankAccounts.list',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/bank-accounts',
     summary: 'List bank accounts, newest first.',

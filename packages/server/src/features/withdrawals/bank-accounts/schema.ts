@@ -28,6 +28,9 @@ export const NewBankAccount = z
     // Also where another field has a fault, so that a caller learns of everything at once.
     { when: ({ value }) => typeof value === 'object' && value !== null },
   )
+  .meta({
+    example: { accountName: 'Acme Ltd', currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' },
+  })
 export type NewBankAccount = z.output<typeof NewBankAccount>
 
 /** A currency that is not paid out has a problem of its own, which the verb throws. */

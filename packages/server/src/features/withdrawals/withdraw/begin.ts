@@ -80,7 +80,7 @@ async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}
       await ctx.db.tx(async (tx) => {
         const { transferId, status } = await lockWithdrawal(tx, ctx.tenant, row.id)
         if (transferId !== null || status === 'failed') return
-        const stored = await storeTransfer(ctx, tx, { request, plan, purpose: 'withdrawal' })
+        const stored = await storeTransfer(ctx, tx, { request, plan })
         await setTransfer(tx, ctx.tenant, row.id, stored)
       })
     })

@@ -21,6 +21,8 @@ export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund
   const eventId = await ctx.publish(tx, 'withdrawal.failed', payload)
   if (isUnspent) await releasePolicy(tx, ctx.tenant, row.id, at)
   await markFailed(tx, ctx.tenant, row.id, { at, eventId, reason, refund })
+  const { walletId: from, transferId } = row
+  await ctx.audit(tx, { action: 'withdrawals.failed', target: row.id, details: { from, reason, refund, transferId } })
 }
 
 /** Completes a withdrawal and tells it, once; the caller holds its row. */
@@ -32,4 +34,6 @@ export async function complete(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<vo
   const payload = { withdrawalId: row.id, walletId, amount, token, reference, completedAt: at.toISOString() }
   const eventId = await ctx.publish(tx, 'withdrawal.completed', payload)
   await markCompleted(tx, ctx.tenant, row.id, { at, eventId })
+  const details = { from: walletId, amount, token, transferId: row.transferId }
+  await ctx.audit(tx, { action: 'withdrawals.completed', target: row.id, details })
 }

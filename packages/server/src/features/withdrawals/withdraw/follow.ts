@@ -1,14 +1,16 @@
-import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
+import type { OffRamp, Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { findTransfer } from '../../transfers/index.ts'
 import { begin, partnerOf } from './begin.ts'
 import { deleteHint } from './due-store.ts'
 import { complete, end } from './end.ts'
+import { isOwed } from './pace.ts'
 import { progressOf } from './progress.ts'
 import {
   findWithdrawal,
   lockWithdrawal,
   markConverted,
+  markRefunded,
   setPartnerWord,
   type WithdrawalId,
   type WithdrawalRow,
@@ -20,10 +22,11 @@ import {
  */
 export async function follow(ctx: Ctx, withdrawalId: WithdrawalId): Promise<void> {
   const row = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
-  if (row === undefined || row.status === 'failed') return
+  if (row === undefined || (row.status === 'failed' && !isOwed(row))) return
   if (row.transferId === null || row.payoutId === null) return begin(ctx, row)
   const transfer = await findTransfer(ctx.db, ctx.tenant, row.transferId)
-  if (transfer?.status === 'failed') return endUndelivered(ctx, row, transfer.reason ?? 'reverted')
+  if (transfer?.status === 'failed' && row.status !== 'failed')
+    return endUndelivered(ctx, row, transfer.reason ?? 'reverted')
   if (transfer?.status === 'confirmed') await followPayout(ctx, row, row.payoutId)
 }
 
@@ -54,11 +57,18 @@ function heed(ctx: Ctx, withdrawalId: WithdrawalId, payout: Payout): Promise<voi
     const progress = progressOf(row.status, payout.state)
     if (progress === 'stale') return
     await setPartnerWord(tx, ctx.tenant, row.id, payout)
+    if (isOwed(row) && payout.failure?.refund === 'done') await markRefunded(tx, ctx.tenant, row.id)
     if (progress === 'same') return
     if (payout.state === 'conversion_complete') await markConverted(tx, ctx.tenant, row.id)
     if (payout.state === 'completed') await complete(ctx, tx, row)
     if (payout.state !== 'failed') return
     const reason = progress === 'returned' ? 'payout-returned' : 'payout-failed'
-    await end(ctx, tx, row, { reason, refund: payout.failure?.refund ?? 'expected' })
+    await end(ctx, tx, row, { reason, refund: refundOf(payout) })
   })
+}
+
+/** What becomes of tokens that the partner has: whatever it calls the payout, they were taken. */
+function refundOf({ failure }: Payout): PayoutFailure['refund'] {
+  const refund = failure?.refund ?? 'expected'
+  return refund === 'none' ? 'held' : refund
 }

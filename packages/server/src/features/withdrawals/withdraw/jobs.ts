@@ -32,7 +32,7 @@ async function followOne(system: Omit<Ctx, 'tenant'>, { id: withdrawalId, ...ten
     const row = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
     if (row === undefined) return
     const now = ctx.clock.now().getTime()
-    const waitMs = nextLookMs(row.status, now - row.createdAt.getTime())
+    const waitMs = nextLookMs(row, now - row.createdAt.getTime())
     await setNextLook(ctx.db, ctx.tenant, withdrawalId, waitMs === undefined ? null : instantOf(now + waitMs))
   } catch (error) {
     ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not be gone on with; it will be tried again')

@@ -1,4 +1,14 @@
-import type { PayoutState } from '../../../partners/offramp/port.ts'
+import type { PayoutFailure, PayoutState } from '../../../partners/offramp/port.ts'
+
+interface Known {
+  readonly status: PayoutState
+  readonly refund: PayoutFailure['refund'] | null
+}
+
+/** Whether the partner still has the tokens of a failed withdrawal. */
+export function isOwed({ status, refund }: Known): boolean {
+  return status === 'failed' && (refund === 'expected' || refund === 'held')
+}
 
 const hourMs = 3_600_000
 const shortest = 1_000
@@ -8,10 +18,12 @@ const returnable = 30 * 24 * hourMs
 
 /**
  * Milliseconds until the next look at a withdrawal of this age: an eighth of it, so that a young one is followed closely. A completed one is
- * looked at for thirty days, since a bank may send money back; `undefined` when nothing is expected any more.
+ * looked at for thirty days, since a bank may send money back, and a failed one as long while its tokens are the partner's to send back;
+ * `undefined` when nothing is expected any more.
  */
-export function nextLookMs(status: PayoutState, ageMs: number): number | undefined {
-  if (status === 'failed' || (status === 'completed' && ageMs > returnable)) return undefined
-  const longest = status === 'completed' ? longestCompleted : longestUnderWay
+export function nextLookMs(known: Known, ageMs: number): number | undefined {
+  const isEnded = known.status === 'completed' || known.status === 'failed'
+  if (isEnded && (ageMs > returnable || (known.status === 'failed' && !isOwed(known)))) return undefined
+  const longest = isEnded ? longestCompleted : longestUnderWay
   return Math.min(longest, Math.max(shortest, Math.floor(ageMs / 8)))
 }

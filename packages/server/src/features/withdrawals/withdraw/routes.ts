@@ -12,6 +12,7 @@ const { 'withdrawal-not-found': notFound, ...refusals } = fail.table
 export const withdrawalOperations: readonly Operation[] = [
   operation({
     id: 'withdrawals.create',
+    agent: 'moves-money',
     method: 'POST',
     path: '/wallet-infra/withdraw',
     summary: 'Pay money of a managed wallet or child address out to a bank account.',
@@ -30,6 +31,7 @@ export const withdrawalOperations: readonly Operation[] = [
   }),
   operation({
     id: 'withdrawals.list',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/withdrawals',
     summary: 'List the withdrawals, newest first.',
@@ -40,6 +42,7 @@ export const withdrawalOperations: readonly Operation[] = [
   }),
   operation({
     id: 'withdrawals.get',
+    agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/withdrawals/{id}',
     summary: 'Get a withdrawal.',

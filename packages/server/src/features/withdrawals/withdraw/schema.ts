@@ -14,7 +14,7 @@ export const NewWithdrawal = z.strictObject({
     .min(1)
     .max(100)
     .meta({ description: 'Decimal amount in whole tokens, 50 or more.', example: '125' }),
-  token: z.string().min(1).max(32),
+  token: z.string().min(1).max(32).meta({ example: 'USDC' }),
   chain: ChainName,
   bankAccountId: id('bac'),
   reference: text(referenceLengthMax, 1).optional().meta({ description: 'What the receiver reads on the statement.' }),

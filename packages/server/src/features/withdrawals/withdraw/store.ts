@@ -167,6 +167,13 @@ export async function markCompleted(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }
 
+/** The tokens of a failed one are back; what was told of it stays. */
+export async function markRefunded(tx: Tx, tenant: Tenant, withdrawalId: WithdrawalId): Promise<void> {
+  await tx.run(sql`
+    update withdrawals set refund = 'done'
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
+}
+
 export async function markFailed(
   tx: Tx,
   tenant: Tenant,

@@ -5,8 +5,8 @@ import type { Ctx } from '../../../platform/ctx.ts'
 const waitMs = 300_000
 
 /**
- * Deposits that were seen after this instant wait for the screening of their sender before they are swept; one that came with money that
- * moved on could not be frozen any more. Undefined while the list is stale: nobody is cleared then, and waiting would end in nothing.
+ * Deposits that were seen after this instant wait for the screening of their sender before they are swept or sent: money that moved on could
+ * not be frozen any more. Undefined while the list is stale: nobody is cleared then, and waiting would end in nothing.
  */
 export async function unscreenedSince(ctx: Pick<Ctx, 'clock' | 'screening'>): Promise<Date | undefined> {
   const { isStale } = await ctx.screening.list()

@@ -1,0 +1,3 @@
+export { CannotDo } from './command.ts'
+export { thisMachine } from './outside.ts'
+export { type Service, serviceOf } from './service.ts'

@@ -1,0 +1,83 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { type Purser, PurserError } from '@purser/sdk'
+import { answered, isFinal, misunderstood, refusalOf, refused } from './answer.ts'
+import type { OpenKeys } from './keys.ts'
+import { type Arguments, faultsOf, requestOf, type ServiceRequest } from './request.ts'
+import { type Tool, takesKey } from './tool.ts'
+
+/** What calls are made with. */
+export interface Means {
+  readonly purser: Purser
+  readonly keys: OpenKeys
+}
+
+/**
+ * Makes one call of a tool. A refusal is a result and nothing is thrown, but for a call that was cancelled: nobody hears how that ends, so
+ * its key stays open for an equal call.
+ */
+export async function callTool(
+  means: Means,
+  tool: Tool,
+  given: Arguments,
+  signal: AbortSignal,
+): Promise<CallToolResult> {
+  const faults = faultsOf(tool, given)
+  if (faults.length > 0) return misunderstood(faults)
+  if (!takesKey(tool)) return ask(means.purser, tool, requestOf(tool, given, undefined), signal)
+  if (given.idempotencyKey !== undefined)
+    return ask(means.purser, tool, requestOf(tool, given, String(given.idempotencyKey)), signal)
+  return callWithOwnKey(means, tool, given, signal)
+}
+
+async function callWithOwnKey(
+  { purser, keys }: Means,
+  tool: Tool,
+  given: Arguments,
+  signal: AbortSignal,
+): Promise<CallToolResult> {
+  const key = keys.open(tool, given)
+  if (key === undefined) return refused(tooManyOpen)
+  const { result, isKnown } = await outcomeOf(purser, tool, requestOf(tool, given, key), signal)
+  if (isKnown && !signal.aborted) keys.close(tool, given)
+  return result
+}
+
+const tooManyOpen = {
+  type: 'too-many-open-calls',
+  title: 'Too Many Open Calls',
+  detail: 'Nothing was sent: how earlier calls ended is not known. Give an idempotencyKey of your own.',
+}
+
+async function ask(purser: Purser, tool: Tool, request: ServiceRequest, signal: AbortSignal): Promise<CallToolResult> {
+  return (await outcomeOf(purser, tool, request, signal)).result
+}
+
+async function outcomeOf(
+  purser: Purser,
+  tool: Tool,
+  request: ServiceRequest,
+  signal: AbortSignal,
+): Promise<{ readonly result: CallToolResult; readonly isKnown: boolean }> {
+  try {
+    return { result: answered(tool, await answerOf(purser, tool, request, signal)), isKnown: true }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof PurserError)) throw error
+    return { result: refusalOf(error, request.idempotencyKey), isKnown: isFinal(error) }
+  }
+}
+
+async function answerOf(
+  purser: Purser,
+  { method, answers }: Tool,
+  { path, query, body, idempotencyKey }: ServiceRequest,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (answers === 'pages') {
+    const { items, cursor } = await purser.list(path, { query, signal }).page()
+    return { items, ...(cursor === undefined ? {} : { nextCursor: cursor }) }
+  }
+  const answer = await purser.request(method, path, { query, body, idempotencyKey, signal })
+  if (answers === 'list') return { items: answer }
+  return { ...Object(answer), ...(idempotencyKey === undefined ? {} : { idempotencyKey }) }
+}

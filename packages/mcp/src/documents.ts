@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+
+/** A page of the guide that agents may read, by its file in docs/. */
+export interface Page {
+  readonly name: string
+  readonly title: string
+}
+
+/** What an agent that earns and spends needs to know; how the service is run is not among it. */
+export const pages: readonly Page[] = [
+  { name: 'quick-start', title: 'Quick start' },
+  { name: 'mcp-server', title: 'These tools' },
+  { name: 'wallets', title: 'Wallets, child addresses, balances and deposits' },
+  { name: 'transfers', title: 'Transfers: quotes, routes, states' },
+  { name: 'policies', title: 'Spend policies: why a transfer is refused' },
+  { name: 'withdrawals', title: 'Withdrawals to banks' },
+  { name: 'protocols', title: 'Which payment protocol' },
+  { name: 'x402', title: 'x402' },
+  { name: 'mpp', title: 'MPP, the Machine Payments Protocol' },
+  { name: 'paying', title: 'A fetch that pays, under limits' },
+  { name: 'sessions', title: 'Sessions: pay once, many calls' },
+  { name: 'vaults', title: 'Vaults, documents, seals and proofs' },
+  { name: 'registry', title: 'The registry of paid routes' },
+  { name: 'webhooks', title: 'Webhooks and events' },
+  { name: 'idempotency', title: 'Idempotency' },
+  { name: 'errors', title: 'Errors' },
+]
+
+export interface Resource {
+  readonly uri: string
+  readonly name: string
+  readonly title: string
+  readonly mimeType: string
+}
+
+const operationsUri = 'purser://openapi'
+
+/** Everything that can be read, each by a URI of its own; beside them, `purser://openapi/<operation id>`. */
+export const resources: readonly Resource[] = [
+  ...pages.map(({ name, title }) => ({ uri: `purser://docs/${name}`, name, title, mimeType: 'text/markdown' })),
+  { uri: operationsUri, name: 'openapi', title: 'Every operation of the API', mimeType: 'application/json' },
+]
+
+export const operationTemplate = {
+  uriTemplate: `${operationsUri}/{operationId}`,
+  name: 'operation',
+  title: 'One operation of the API, as its OpenAPI document says it',
+  mimeType: 'application/json',
+}
+
+/** The text of a resource; undefined where there is none. Only what is listed here is ever opened. */
+export async function readResource(uri: string): Promise<{ text: string; mimeType: string } | undefined> {
+  const page = pages.find(({ name }) => uri === `purser://docs/${name}`)
+  if (page !== undefined) return { text: await bundled(`docs/${page.name}.md`), mimeType: 'text/markdown' }
+  if (uri !== operationsUri && !uri.startsWith(`${operationsUri}/`)) return undefined
+  const found = aboutOperations(JSON.parse(await bundled('openapi.json')), uri.slice(operationsUri.length + 1))
+  return found === undefined ? undefined : { text: JSON.stringify(found), mimeType: 'application/json' }
+}
+
+/** Beside what is compiled in what npm installs; at the root of the workspace here. */
+function bundled(file: string): Promise<string> {
+  const beside = new URL(`./${file}`, import.meta.url)
+  return readFile(existsSync(beside) ? beside : new URL(`../../../${file}`, import.meta.url), 'utf8')
+}
+
+interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { operationId: string; summary: string }>>>>
+}
+
+/** Without an id a line for each, since the whole document is a megabyte; with one, that operation. */
+function aboutOperations({ paths }: ApiDocument, operationId: string): unknown {
+  const all = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),
+  )
+  if (operationId !== '') return all.find((operation) => operation.operationId === operationId)
+  return all.map(({ operationId, method, path, summary }) => ({ operationId, method, path, summary }))
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+import { randomUUID } from 'node:crypto'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import { CannotDo, serviceOf, thisMachine } from '@purser/cli'
+import { openKeys } from './keys.ts'
+import { readOptions, usage } from './options.ts'
+import { mcpServer } from './server.ts'
+import type { Tool } from './tool.ts'
+import { version } from './version.ts'
+
+// Stdout is the protocol: while it is served, everything for people goes to stderr.
+const asked = readOptions(process.argv.slice(2))
+if (asked.kind === 'not-understood') end(`${asked.why}\n\n${usage}`)
+else if (asked.kind !== 'serve') process.stdout.write(asked.kind === 'help' ? usage : `${version()}\n`)
+else await serve(asked.tools).catch((error: unknown) => end(`${reasonOf(error)}\n`))
+
+async function serve(tools: readonly Tool[]): Promise<void> {
+  const { purser, environment, baseUrl } = await serviceOf({ options: {} }, thisMachine())
+  const keys = openKeys(Date.now, () => `mcp-${randomUUID()}`)
+  const server = mcpServer({ purser, environment, keys, tools, version: version() })
+  // By its name alone: the message may quote what the client sent.
+  server.onerror = (error) => process.stderr.write(`purser-mcp: a message failed (${error.name})\n`)
+  // A client that goes away has nobody left to answer.
+  process.stdin.once('end', () => process.exit())
+  process.stdout.once('error', () => process.exit())
+  await server.connect(new StdioServerTransport())
+  process.stderr.write(`purser-mcp ${version()}: ${tools.length} tools, ${environment} environment of ${baseUrl}\n`)
+}
+
+function end(why: string): void {
+  process.stderr.write(why)
+  process.exitCode = 2
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof CannotDo ? error.message : `purser-mcp could not start: ${String(error)}`
+}

@@ -1,0 +1,54 @@
+/** What a call does to the world: see `AgentUse` of the service. */
+export type Effect = 'reads' | 'searches' | 'adds' | 'ends' | 'moves-money'
+
+/** A JSON Schema of an object, whole in itself. */
+export interface ObjectSchema {
+  readonly type: 'object'
+  readonly properties: Readonly<Record<string, object>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean
+}
+
+/** One operation of the service as a tool. `print-tools.ts` writes them from openapi.json. */
+export interface Tool {
+  /** The operation's id with `_` for the dot: some clients take no dot. */
+  readonly name: string
+  readonly operationId: string
+  readonly title: string
+  readonly description: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly effect: Effect
+  /** Where each argument goes; `key` is the Idempotency-Key. */
+  readonly places: Readonly<Record<string, 'path' | 'query' | 'body' | 'key'>>
+  /** `object`, `list` (an array without pages) or `pages`. */
+  readonly answers: 'object' | 'list' | 'pages'
+  readonly inputSchema: ObjectSchema
+  readonly outputSchema?: ObjectSchema
+}
+
+/** Whether a call changes nothing, so that it may be made as often as one likes. */
+export function isReading({ effect }: Pick<Tool, 'effect'>): boolean {
+  return effect === 'reads' || effect === 'searches'
+}
+
+/** Whether the call goes out with an Idempotency-Key that the caller is told. */
+export function takesKey({ places }: Pick<Tool, 'places'>): boolean {
+  return places.idempotencyKey === 'key'
+}
+
+/** The room of the service that a tool belongs to: the first word of its operation. */
+export function roomOf({ operationId }: Pick<Tool, 'operationId'>): string {
+  return operationId.split('.')[0] ?? operationId
+}
+
+/** What clients may go by when they ask a person first (MCP 2025-11-25, ToolAnnotations). Nothing is enforced by it. */
+export function annotationsOf(tool: Tool) {
+  return {
+    title: tool.title,
+    readOnlyHint: isReading(tool),
+    destructiveHint: tool.effect === 'ends' || tool.effect === 'moves-money',
+    idempotentHint: isReading(tool) || tool.method !== 'POST',
+    openWorldHint: tool.effect === 'searches' || tool.effect === 'moves-money',
+  }
+}

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
+import { expect, test } from 'vitest'
+import { operations } from '../../server/src/operations.ts'
+import { tools } from '../src/generated/tools.ts'
+import { toolsOf } from '../src/print-tool.ts'
+import { annotationsOf } from '../src/tool.ts'
+
+const document = JSON.parse(readFileSync(new URL('../../../openapi.json', import.meta.url), 'utf8'))
+const each = tools.map((tool) => [tool.name, tool] as const)
+
+test('the tools are the operations that are marked for agents, all of them and no other', () => {
+  const marked = operations.filter(({ agent }) => agent !== undefined).map(({ id }) => id)
+  expect(tools.map(({ operationId }) => operationId).sort()).toEqual(marked.sort())
+  expect(new Set(tools.map(({ name }) => name)).size).toBe(tools.length)
+})
+
+test('no tool answers a secret, hears one, or changes who may do what', () => {
+  const offered = operations.filter(({ agent }) => agent !== undefined)
+  expect(offered.filter(({ secretAnswer, secretInput }) => secretAnswer === true || secretInput === true)).toEqual([])
+  expect(offered.filter(({ id }) => /apiKeys|members|policy|token|secret|listener|^organisations/i.test(id))).toEqual([
+    expect.objectContaining({ id: 'chains.tokens' }),
+  ])
+})
+
+test('what a mark says agrees with the method: a GET only reads, and what is not one is not said to be idempotent', () => {
+  for (const { agent, method, id } of operations.filter((operation) => operation.agent !== undefined)) {
+    if (method === 'GET') expect([id, agent]).toEqual([id, expect.stringMatching(/^(reads|searches)$/)])
+    if (method === 'DELETE') expect([id, agent]).toEqual([id, 'ends'])
+  }
+  const paying = tools.filter(({ effect }) => effect === 'moves-money')
+  expect(paying.map(({ name }) => name).sort()).toEqual(['transfers_create', 'withdrawals_create'])
+  for (const tool of paying)
+    expect(annotationsOf(tool)).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: false })
+})
+
+test.each(each)('%s has a name that every client takes, and schemas that stand alone and compile', (_, tool) => {
+  expect(tool.name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
+  const schemas = new AjvJsonSchemaValidator()
+  for (const schema of [tool.inputSchema, ...(tool.outputSchema === undefined ? [] : [tool.outputSchema])]) {
+    expect(JSON.stringify(schema)).not.toContain('$ref')
+    expect(() => schemas.getValidator({ ...schema })).not.toThrow()
+  }
+  expect(tool.path.match(/\{\w+\}/g) ?? []).toHaveLength(
+    Object.values(tool.places).filter((at) => at === 'path').length,
+  )
+  expect(Object.keys(tool.places)).toEqual(Object.keys(tool.inputSchema.properties))
+})
+
+test('every tool that changes something takes an Idempotency-Key', () => {
+  const changing = tools.filter(({ effect }) => !['reads', 'searches'].includes(effect))
+  expect(changing.length).toBeGreaterThan(4)
+  expect(changing.filter(({ places }) => places.idempotencyKey !== 'key')).toEqual([])
+})
+
+test('a state that a newer service has is no reason for a client to throw the answer of a transfer away', () => {
+  const transfer = tools.find(({ name }) => name === 'transfers_create')
+  const schema = JSON.stringify(transfer?.outputSchema)
+  expect(schema).toContain('Such as pending')
+  expect(schema).not.toMatch(/"(enum|const|pattern)":/)
+})
+
+test('an operation with two parameters of one name, a body without names or a schema that refers away becomes no tool', () => {
+  const operation = (changes: object) => ({
+    paths: {
+      '/x/{id}': {
+        post: { operationId: 'x.do', summary: 'Do.', 'x-purser-tool': 'adds' as const, responses: {}, ...changes },
+      },
+    },
+  })
+  const body = (schema: object) => ({ requestBody: { content: { 'application/json': { schema: { ...schema } } } } })
+  const parameters = [{ name: 'id', in: 'path' as const, required: true, schema: { type: 'string' } }]
+  expect(() => toolsOf(operation({ parameters, ...body({ properties: { id: {} } }) }))).toThrow(/x\.do: two/)
+  expect(() => toolsOf(operation(body({ properties: { idempotencyKey: {} } })))).toThrow(/x\.do: two/)
+  expect(() => toolsOf(operation(body({ anyOf: [] })))).toThrow(/x\.do: its body/)
+  expect(() => toolsOf(operation(body({ properties: { a: { $ref: '#/a' } } })))).toThrow(/x\.do: a schema refers/)
+  expect(toolsOf(operation(body({ properties: { a: {} } })))).toHaveLength(1)
+})
+
+test('what is committed is what openapi.json gives', () => {
+  expect(toolsOf(document)).toEqual(tools)
+})

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { aWorld, type World } from '../../test/world.ts'
+import { sql } from '../platform/db/db.ts'
+import { runAdmin } from './run.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await aWorld()
+})
+afterAll(() => world?.stop())
+
+const key = () => String((world.config.keyEncryption as { base64: string }).base64)
+
+function admin(...args: readonly string[]) {
+  return runAdmin(args, { DATABASE_URL: world.database.url, KEY_ENCRYPTION_KEY: key() })
+}
+
+const Rotation = z.object({ current: z.string(), retired: z.string() })
+const Records = z.array(z.object({ action: z.string(), target: z.string(), actor: z.unknown(), details: z.unknown() }))
+
+async function rotated(...args: readonly string[]) {
+  return Rotation.parse(JSON.parse((await admin(...args, '--format', 'json')).stdout))
+}
+
+async function operatorLog() {
+  return Records.parse(JSON.parse((await admin('admin', 'operator-log', '--format', 'json')).stdout))
+}
+
+test('rotations of the deployment’s keys are in the operator’s log with what took the place of what, and in no organisation’s', async () => {
+  expect((await admin('admin', 'operator-log')).stdout).toBe('no records\n')
+  const seal = await rotated('keys', 'rotate-seal')
+  const mpp = await rotated('admin', 'rotate-mpp-secret')
+  const actor = { kind: 'operator' }
+  expect(await operatorLog()).toEqual([
+    { action: 'keys.rotateMppSecret', target: mpp.current, actor, details: { retired: mpp.retired } },
+    { action: 'keys.rotateSeal', target: seal.current, actor, details: { retired: seal.retired } },
+  ])
+  const org = await world.organisation()
+  const { list } = await world.call(org.liveKey, 'GET', '/organisations/current/audit-log')
+  expect(list.filter(({ action }) => String(action).startsWith('keys.'))).toEqual([])
+})
+
+test('a rotation that changes nothing leaves no record', async () => {
+  const before = await operatorLog()
+  expect((await admin('keys', 'rotate')).exitCode).toBe(0)
+  expect(await operatorLog()).toEqual(before)
+})
+
+test('a rotation whose record cannot be written does not happen', async () => {
+  const current = () =>
+    world.database.db.one(
+      z.object({ kid: z.string() }),
+      sql`select kid from sealed_keys where purpose = 'seal' and retired_at is null`,
+    )
+  const before = await current()
+  await world.database.db.run({ text: 'alter table audit_log rename to audit_log_away', values: [] })
+  try {
+    expect((await admin('keys', 'rotate-seal')).exitCode).toBe(1)
+  } finally {
+    await world.database.db.run({ text: 'alter table audit_log_away rename to audit_log', values: [] })
+  }
+  expect(await current()).toEqual(before)
+})
+
+test('verify-audit-log covers the operator’s log', async () => {
+  await rotated('keys', 'rotate-seal')
+  expect((await admin('admin', 'verify-audit-log')).stdout).toMatch(/^operator {2}intact, [1-9]\d* records$/m)
+  await world.database.db.run(
+    sql`update audit_log set target = 'another' where organisation_id = 'operator' and sequence = 1`,
+  )
+  const broken = await admin('admin', 'verify-audit-log')
+  expect([broken.exitCode, broken.stderr]).toEqual([1, expect.stringContaining('operator  BROKEN at record 1')])
+})

@@ -1,0 +1,69 @@
+import {
+  AbiMalformed,
+  type Address,
+  bytesToHex,
+  type Call3Result,
+  decodeAggregate3,
+  decodeUint256,
+  encodeAggregate3,
+  type Hex,
+  keccak256,
+  l1ShareBytes,
+  multicall3Address,
+  type Network,
+  utf8,
+} from '@purser/protocol'
+import { fail } from './errors.ts'
+import { l1FeeMax } from './fees.ts'
+import { readHex } from './read.ts'
+import type { Rpc } from './rpc.ts'
+
+const getL1FeeUpperBound = selectorOf('getL1FeeUpperBound(uint256)')
+const getOperatorFee = selectorOf('getOperatorFee(uint256)')
+/** Gas of a transaction for which the operator's fee is counted; ours use less. */
+const countedGas = 1_000_000n
+
+/**
+ * What to count beside the gas for each 256 bytes of a transaction, as `OfferedFees` says, by the network's own oracle in one call, and never
+ * more than the limit: a node that tells too much must not have a master send its children all that it has. Where the oracle has no code,
+ * on a local chain, there is no such fee; one that has code and does not answer is `chain-unavailable`, never a fee of zero.
+ */
+export async function readL1Fee(rpc: Rpc, { l1FeeOracle }: Pick<Network, 'l1FeeOracle'>): Promise<bigint> {
+  if (l1FeeOracle === null) return 0n
+  const call = { to: multicall3Address, data: encodeAggregate3(questionsTo(l1FeeOracle)) }
+  const [share, operator] = readAnswers(readHex(await rpc.result('eth_call', [call, 'latest']), 'call result'))
+  if (share === undefined) throw fail('chain-unavailable', {}, new Error('the network does not say its data fee'))
+  const counted = share * 2n + (operator ?? 0n)
+  return counted < l1FeeMax ? counted : l1FeeMax
+}
+
+function questionsTo(target: Address) {
+  return [
+    { target, allowFailure: true, callData: withWord(getL1FeeUpperBound, BigInt(l1ShareBytes)) },
+    // Not there before the network's Isthmus.
+    { target, allowFailure: true, callData: withWord(getOperatorFee, countedGas) },
+  ]
+}
+
+function readAnswers(data: Hex): readonly (bigint | undefined)[] {
+  try {
+    return decodeAggregate3(data, 2).map(readAnswer)
+  } catch (error) {
+    if (error instanceof AbiMalformed) throw fail('chain-unavailable', {}, error)
+    throw error
+  }
+}
+
+/** An account without code takes any call and answers nothing. */
+function readAnswer({ success, returnData }: Call3Result): bigint | undefined {
+  if (!success) return undefined
+  return returnData === '0x' ? 0n : decodeUint256(returnData)
+}
+
+function selectorOf(signature: string): Hex {
+  return bytesToHex(keccak256(utf8(signature)).subarray(0, 4))
+}
+
+function withWord(selector: Hex, value: bigint): Hex {
+  return `${selector}${value.toString(16).padStart(64, '0')}`
+}

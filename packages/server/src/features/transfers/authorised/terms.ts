@@ -1,0 +1,62 @@
+import { l1FeeOf, type Network, tokenByAddress } from '@purser/protocol'
+import { instantOf } from '../../../platform/clock.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { hasGasLeft, takeGas } from '../../plans/index.ts'
+import { gasOfAuthorisation, type SourceWallet, takesAuthorisations } from '../../wallets/index.ts'
+import type { TransferId } from '../store.ts'
+import type { Coin, Prices } from '../weigh.ts'
+import { insertAuthorisation } from './store.ts'
+
+/** How long an authorisation is good. One that the token refuses is told as failed only after that, and its money is held until then. */
+const validMs = 1_800_000
+const nonceBytes = 32
+/** Transactions that the settler must be able to pay for before more is left to it. */
+const settlerTransactions = 10n
+/** Call data of one authorisation, and of the batch around it. */
+const bytesOfAuthorisation = 512
+
+interface Asked {
+  readonly source: SourceWallet
+  readonly network: Network
+  readonly coin: Coin
+  readonly fees: Prices
+}
+
+/**
+ * Whether the settler brings a child's transfer to the chain, at the operator's cost: the token takes signed authorisations (EIP-3009) and
+ * signs under the domain that is known of it, the day's gas budget has room, and the settler has gas. Otherwise the child is lent gas.
+ */
+export async function isAuthorisable(ctx: Ctx, { source, network, coin, fees }: Asked): Promise<boolean> {
+  if (source.address === source.masterAddress || coin.address === undefined) return false
+  const token = tokenByAddress(network, coin.address)
+  if (token === undefined || !takesAuthorisations(network, token)) return false
+  if (ctx.chains.tokenDomainState(network, token) === 'wrong') return false
+  if (!(await hasGasLeft(ctx, network.name, gasOfAuthorisation))) return false
+  const [settler] = await ctx.chains.on(network).holdings([{ account: ctx.settlerAddress, tokens: [] }])
+  const cost = gasOfAuthorisation * fees.maxFee + l1FeeOf(fees.l1Fee, bytesOfAuthorisation)
+  return (settler?.native ?? 0n) >= cost * settlerTransactions
+}
+
+/** Stores what the child is to sign, with its gas out of the operator's budget; answers false, and stores nothing, where that is used up. */
+export async function storeAuthorisation(
+  ctx: Ctx,
+  tx: Tx,
+  transferId: TransferId,
+  { source, network, coin }: Omit<Asked, 'fees'>,
+): Promise<boolean> {
+  if (coin.address === undefined) throw new Error('the chain’s own coin is not moved by authorisation')
+  if (!(await takeGas(ctx, tx, network.name, gasOfAuthorisation))) return false
+  const createdAt = ctx.clock.now()
+  await insertAuthorisation(tx, {
+    transferId,
+    network: network.name,
+    asset: coin.address,
+    fromAddress: source.address,
+    // By chance: nobody can guess one and use it up before.
+    nonce: ctx.random.bytes(nonceBytes),
+    validBefore: instantOf(createdAt.getTime() + validMs),
+    createdAt,
+  })
+  return true
+}

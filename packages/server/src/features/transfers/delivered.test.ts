@@ -1,0 +1,31 @@
+import { type Address, bytesToHex, type Hex, keccak256, networkByName, utf8 } from '@purser/protocol'
+import { expect, test } from 'vitest'
+import { deliveredTo } from './delivered.ts'
+
+const token: Address = '0x20C0000000000000000000000000000000000000'
+const virtual: Address = `0x11223344${'fd'.repeat(10)}000000000001`
+const master: Address = `0x${'a1'.repeat(20)}`
+const pool: Address = `0x${'b2'.repeat(20)}`
+
+function moved(from: Address, to: Address, value: bigint, of: Address = token) {
+  const account = (address: Address): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
+  const topics = [bytesToHex(keccak256(utf8('Transfer(address,address,uint256)'))), account(from), account(to)]
+  return { address: of, topics, data: `0x${value.toString(16).padStart(64, '0')}` as const }
+}
+
+function on(name: string, account: Address) {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error('no such network')
+  return { network, token, account }
+}
+
+test('what came counts, without what went out again and without other tokens', () => {
+  const logs = [moved(pool, master, 10n), moved(master, pool, 3n), moved(pool, master, 99n, pool)]
+  expect(deliveredTo(on('tempo', master), logs)).toBe(7n)
+})
+
+test('a swap to a virtual address of Tempo has arrived, though its token goes on to the account behind it', () => {
+  const logs = [moved(pool, virtual, 10n), moved(virtual, master, 10n)]
+  expect(deliveredTo(on('tempo', virtual), logs)).toBe(10n)
+  expect(deliveredTo(on('base', virtual), logs), 'elsewhere such an address is an address').toBe(0n)
+})

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { sql } from '../../platform/db/db.ts'
+import { listWaiting } from './refill-store.ts'
+
+const signedAt = new Date('2026-01-01T00:00:00Z')
+const before = new Date('2026-01-01T00:00:10Z')
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  await database.db.run(
+    sql`insert into organisations (id, name, type, plan, created_at) values ('org_01h455vb4pex5vsknk084sn02q', 'Acme', 'team', 'enterprise', now())`,
+  )
+})
+afterAll(() => database?.drop())
+
+/** Transfers of one child that were signed one second after the other and wait for a block. */
+async function queue(
+  name: string,
+  child: string,
+  { nonces, first }: { readonly nonces: number; readonly first: Date },
+) {
+  const { db } = database
+  const ids = sql`select n, 'wtx_' || lpad(${name}::text || n, 26, '0') as transfer, ${name}::text || n as ctx from generate_series(0, ${nonces - 1}::int) as n`
+  await db.run(sql`
+    insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
+      from_token, to_token, decimals, raw_amount, route, route_reason, status, created_at)
+    select transfer, 'org_01h455vb4pex5vsknk084sn02q', 'test', 'cad_1', ${child}::text, '0xto', 'base', 'base', 'base', 'base', 'USDC', 'USDC', 6, 1,
+      'direct', '', 'pending', now() from (${ids}) as made`)
+  await db.run(sql`
+    insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, purpose, status, created_at)
+    select ctx, 'base', ${child}::text, n, '0xto', '', 0, 60000, 'transfers.step', 'sent', now() from (${ids}) as made`)
+  await db.run(sql`
+    insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
+    select ctx, 0, 'base', ctx, '', 1, 1, ${first}::timestamptz + n * interval '1 millisecond' from (${ids}) as made`)
+  await db.run(sql`
+    insert into transfer_steps (transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id)
+    select transfer, 0, 'send', ${child}::text, '0xto', '', 0, 60000, ctx from (${ids}) as made`)
+}
+
+test('a child comes to its turn however many transfers wait behind another that nobody can send gas', async () => {
+  await queue('1', '0xaa', { nonces: 150, first: signedAt })
+  await queue('2', '0xbb', { nonces: 2, first: new Date(signedAt.getTime() + 5_000) })
+  const asked = { network: 'base', before }
+  const page = await listWaiting(database.db, { ...asked, after: '' })
+  expect(page.map(({ sender, nonce }) => [sender, nonce])).toEqual([
+    ['0xaa', 0n],
+    ['0xbb', 0n],
+  ])
+  expect((await listWaiting(database.db, { ...asked, after: '0xaa' })).map(({ sender }) => sender)).toEqual(['0xbb'])
+})

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { type Queryable, sql } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
+
+const Raw = z.string().transform((text) => BigInt(text))
+
+/** A step of a child that no block has taken, as it was signed last. */
+export const WaitingRow = z.object({
+  transferId: id('wtx'),
+  /** A revoke waits for its gas though its transfer has ended: what comes behind it in the lane waits with it. */
+  isRevoke: z.boolean(),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  walletId: z.string(),
+  network: z.string(),
+  sender: z.templateLiteral(['0x', z.string()]),
+  nonce: z.bigint(),
+  value: Raw,
+  gasLimit: Raw,
+  dataBytes: z.number(),
+  maxFee: Raw,
+})
+export type WaitingRow = z.output<typeof WaitingRow>
+
+/** Which steps wait: those of a network that were signed before this instant, of the children behind this one. */
+export interface Waiting {
+  readonly network: string
+  readonly before: Date
+  /** Empty for the first page. */
+  readonly after: string
+}
+
+/**
+ * Of each child the first step that waits for a block, where no more gas is under way to it; in the order of their addresses, a page at a time,
+ * so that none whose master cannot pay, and no queue behind one of them, keeps another from its turn.
+ */
+export function listWaiting(db: Queryable, { network, before, after }: Waiting): Promise<WaitingRow[]> {
+  return db.many(
+    WaitingRow,
+    sql`
+    select distinct on (c.sender) t.id as transfer_id, s.kind = 'revoke' as is_revoke, t.organisation_id, t.environment, t.wallet_id, c.network,
+      c.sender, c.nonce, c.value::text as value, c.gas_limit::text as gas_limit, octet_length(c.data) as data_bytes, a.max_fee::text as max_fee
+    from transfers t join transfer_steps s on s.transfer_id = t.id join chain_transactions c on c.id = s.transaction_id
+    join lateral (select max_fee, created_at from transaction_attempts where transaction_id = c.id order by sequence desc limit 1) a on true
+    where (t.ended_at is null or s.kind = 'revoke') and t.wallet_id like 'cad%' and s.sender = t.from_address and c.status = 'sent' and a.created_at < ${before}
+      and c.network = ${network} and c.sender > ${after}
+      and not exists (select from transfer_steps r where r.transfer_id = t.id and r.kind = 'refill' and r.done_at is null)
+    order by c.sender, c.nonce limit 100`,
+  )
+}

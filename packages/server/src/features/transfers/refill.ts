@@ -1,0 +1,105 @@
+import { l1FeeOf, type Network } from '@purser/protocol'
+import { instantOf } from '../../platform/clock.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import { isProblem } from '../../platform/errors.ts'
+import type { Recurring } from '../../platform/job.ts'
+import { forTenant } from '../../platform/work/runner.ts'
+import { findSource, lockSource } from '../wallets/index.ts'
+import { transferPurpose } from './follow.ts'
+import { canPay, type Purse, readPurse } from './purse.ts'
+import { listWaiting, type WaitingRow } from './refill-store.ts'
+import { listSteps } from './route-store.ts'
+import { insertSteps, lockTransfers } from './store.ts'
+import { plainFee, plainGas, topUpOf } from './weigh.ts'
+
+type Work = Omit<Ctx, 'tenant'>
+
+/** A step is given so long to come into a block before its child is looked at. */
+const waitMs = 5_000
+
+/**
+ * Sends children more gas whose call costs more than they were sent for it, because fees have risen since. What a child can pay for at the
+ * fee of the moment its lane offers by itself. Harmless twice: one refill of a transfer is under way at a time, which its lock sees to.
+ */
+export const refillChildren: Recurring = {
+  name: 'transfers.refill-children',
+  everyMs: 2_000,
+  async run(ctx) {
+    const networks = ctx.chains.configured.filter(({ nativeCoin }) => nativeCoin !== null)
+    await Promise.all(networks.map((network) => refillOn(ctx, network)))
+  },
+}
+
+/** A network whose node is down is left to the next pass, and keeps no other from its own. */
+async function refillOn(ctx: Work, network: Network): Promise<void> {
+  const before = instantOf(ctx.clock.now().getTime() - waitMs)
+  for (let after = ''; ; ) {
+    const page = await listWaiting(ctx.db, { network: network.name, before, after })
+    for (const waiting of page) if (!(await refillSafely(ctx, network, waiting))) return
+    const last = page.at(-1)
+    if (last === undefined) return
+    after = last.sender
+  }
+}
+
+/** Answers whether the network can be asked about others. */
+async function refillSafely(ctx: Work, network: Network, waiting: WaitingRow): Promise<boolean> {
+  try {
+    await refill(ctx, network, waiting)
+    return true
+  } catch (error) {
+    ctx.log.warn({ err: error, transferId: waiting.transferId }, 'a child could not be sent gas; tried again')
+    return !isProblem(error, 'chain-unavailable')
+  }
+}
+
+async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise<void> {
+  const source = await findSource(ctx.db, forTenant(ctx, waiting).tenant, waiting.walletId)
+  if (source === undefined) throw new Error('a transfer out of a wallet that there is not')
+  const purse = await readPurse(ctx, { network, address: source.masterAddress })
+  const value = await lackOf(ctx, waiting, purse)
+  if (value === 0n) return
+  await ctx.accountLanes.prepare(network, source.masterAddress)
+  if (!(await storeRefill(ctx, waiting, { purse, value })))
+    ctx.log.warn({ transferId: waiting.transferId, value }, 'a master cannot pay for the gas that its child lacks')
+}
+
+/** What the child lacks for its next call, in wei; nothing while a block would take what it can offer. */
+async function lackOf(ctx: Work, waiting: WaitingRow, { network, prices }: Purse): Promise<bigint> {
+  const { sender, nonce, value, gasLimit, dataBytes } = waiting
+  const chain = ctx.chains.on(network)
+  const [[held], { baseFee }, next] = await Promise.all([
+    chain.holdings([{ account: sender, tokens: [] }]),
+    chain.head(),
+    chain.transactionCount(sender, 'latest'),
+  ])
+  const native = held?.native ?? 0n
+  const beside = value + l1FeeOf(prices.l1Fee, dataBytes)
+  if (next !== nonce || native >= beside + gasLimit * baseFee) return 0n
+  const dearest = prices.maxFee > waiting.maxFee ? prices.maxFee : waiting.maxFee
+  return topUpOf(beside + gasLimit * dearest, native)
+}
+
+/** Under the master's lock, then the transfer's; answers whether the master can pay for it. */
+function storeRefill(
+  ctx: Work,
+  { transferId, isRevoke, sender: child, ...tenant }: WaitingRow,
+  { purse, value }: { readonly purse: Purse; readonly value: bigint },
+): Promise<boolean> {
+  const { network, address: sender, prices } = purse
+  return ctx.db.tx(async (tx) => {
+    await lockSource(tx, forTenant(ctx, tenant).tenant, sender)
+    const [transfer] = await lockTransfers(tx, [transferId])
+    const steps = await listSteps(tx, transferId)
+    const isUnderWay = steps.some(({ kind, doneAt }) => kind === 'refill' && doneAt === null)
+    if (transfer === undefined || (transfer.endedAt !== null && !isRevoke) || isUnderWay) return true
+    if (!(await canPay(tx, purse, value + plainFee(prices)))) return false
+    const place = { transferId, position: steps.length }
+    const call = { data: '0x', value, gasLimit: plainGas } as const
+    const planned = { ...call, network, to: child, purpose: transferPurpose }
+    const transactionId = await ctx.accountLanes.plan(tx, sender, planned)
+    await insertSteps(tx, [{ ...place, ...call, kind: 'refill', sender, toAddress: child, transactionId }])
+    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+    return true
+  })
+}

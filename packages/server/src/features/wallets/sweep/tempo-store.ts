@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { columns, isScreened, TransferRow } from './lane-store.ts'
+
+const Sum = z.object({ raw: z.string().transform((text) => BigInt(text)) })
+
+/** Transfers of a network that have no transaction yet and whose senders are screened, oldest first. */
+export function listPlanned(
+  db: Queryable,
+  network: string,
+  { most, unscreenedSince }: { readonly most: number; readonly unscreenedSince: Date | undefined },
+): Promise<TransferRow[]> {
+  return db.many(
+    TransferRow,
+    sql`
+    select ${columns} from sweep_transfers t where network = ${network} and status = 'planned' and ${isScreened(unscreenedSince)}
+    order by created_at, from_address limit ${most}`,
+  )
+}
+
+/** How many transfers of a network have a transaction without an outcome. */
+export async function countSent(db: Queryable, network: string): Promise<number> {
+  const statement = sql`select count(*) as sent from sweep_transfers where network = ${network} and status = 'sent'`
+  return Number((await db.one(z.object({ sent: z.bigint() }), statement)).sent)
+}
+
+/** Holds a transfer that has no transaction yet; undefined where it has one, waits for the screening of a sender, or another process has it. */
+export function lockPlanned(
+  tx: Tx,
+  { sweepId, childAddressId }: TransferRow,
+  { unscreenedSince }: { readonly unscreenedSince: Date | undefined },
+): Promise<TransferRow | undefined> {
+  return tx.maybeOne(
+    TransferRow,
+    sql`
+    select ${columns} from sweep_transfers t where sweep_id = ${sweepId} and child_address_id = ${childAddressId} and status = 'planned'
+      and ${isScreened(unscreenedSince)}
+    for update skip locked`,
+  )
+}
+
+/** What sweeps will still take of a token from an address, in its smallest unit. */
+export async function sumUnderSweep(
+  db: Queryable,
+  place: { readonly network: string; readonly asset: string; readonly address: string },
+): Promise<bigint> {
+  const { raw } = await db.one(
+    Sum,
+    sql`
+    select coalesce(sum(raw_amount), 0)::text as raw from sweep_transfers
+    where network = ${place.network} and asset = ${place.asset} and from_address = ${place.address} and status in ('planned', 'signed', 'sent')`,
+  )
+  return raw
+}

@@ -1,0 +1,133 @@
+import { type Address, encodeTransfer, type Network, tokenBySymbol } from '@purser/protocol'
+import type { PlannedTransaction } from '../../../chain/port.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { lockSource } from '../managed/source-store.ts'
+import { unscreenedSince } from '../screening/unscreened.ts'
+import { frozenOnes } from './frozen.ts'
+import { assignTransaction, listLapsed, lockSweeps, type TransferRow } from './lane-store.ts'
+import { recordEnded } from './outcome.ts'
+import { gasOfTempoTransfer } from './request.ts'
+import { tempoSweepPurpose } from './tempo-handler.ts'
+import { countSent, listPlanned, lockPlanned } from './tempo-store.ts'
+
+type System = Omit<Ctx, 'tenant'>
+
+/** Children whose transactions are under way at once on a network, and those that are tried at the same moment. */
+const sentMax = 200
+const atOnce = 8
+/** Until its block a transaction may have to offer more: the sponsor holds this many times what it offers now. */
+const feeRoom = 2n
+const attodollarsPerUnit = 10n ** 12n
+
+/**
+ * Sweeps on Tempo, whose tokens take no authorisations and whose transactions may be paid for by somebody else: each child sends its own
+ * (0x76) from its lane, and the operator's account sponsors its fee. The transfer was stored before; here it is tied to its transaction and
+ * nonce in one commit, once, so that running twice sends nothing twice.
+ */
+export const sweepOnTempo: Recurring = {
+  name: 'wallets.sweep-on-tempo',
+  everyMs: 500,
+  async run(ctx) {
+    for (const network of ctx.chains.configured) {
+      if (network.nativeCoin !== null) continue
+      await passTempo(ctx, network).catch((error: unknown) =>
+        ctx.log.warn({ err: error, network: network.name }, 'sweeps on Tempo could not go on; they stay waiting'),
+      )
+    }
+  },
+}
+
+async function passTempo(ctx: System, network: Network): Promise<void> {
+  for (const lapsed of await listLapsed(ctx.db, network.name, ctx.clock.now(), sentMax))
+    await end(ctx, lapsed, 'authorization-expired')
+  const sent = await countSent(ctx.db, network.name)
+  const since = await unscreenedSince(ctx)
+  const asked = { most: Math.max(0, sentMax - sent), unscreenedSince: since }
+  const waiting = await listPlanned(ctx.db, network.name, asked)
+  if (waiting.length === 0) return
+  const fee = await feeToPay(ctx, network)
+  const affordable = fee.affordable - BigInt(sent)
+  if (affordable < BigInt(waiting.length))
+    ctx.log.error({ network: network.name }, 'the sponsor holds too little for the fees of all sweeps; the rest waits')
+  const transfers = waiting.slice(0, Number(affordable < 0n ? 0n : affordable))
+  const workers = Array.from({ length: Math.min(atOnce, transfers.length) }, async () => {
+    for (let transfer = transfers.shift(); transfer !== undefined; transfer = transfers.shift())
+      await sendSafely(ctx, network, { transfer, feeToken: fee.token, since })
+  })
+  await Promise.all(workers)
+}
+
+/** What the sponsor pays in, as it pays the fees of payers, and for how many children it has enough. */
+async function feeToPay(ctx: System, network: Network): Promise<{ token: Address; affordable: bigint }> {
+  const token = (tokenBySymbol(network, 'pathUSD') ?? network.tokens[0])?.address
+  if (token === undefined) throw new Error(`${network.name} has no token to pay a fee in`)
+  const chain = ctx.chains.on(network)
+  const [{ maxFee }, [held = 0n]] = await Promise.all([
+    chain.offeredFees(),
+    chain.balances([{ token, account: ctx.settlerAddress }]),
+  ])
+  const cost = (gasOfTempoTransfer * maxFee * feeRoom) / attodollarsPerUnit + 1n
+  return { token, affordable: held / cost }
+}
+
+interface Turn {
+  readonly transfer: TransferRow
+  readonly feeToken: Address
+  readonly since: Date | undefined
+}
+
+/** One that cannot be tried keeps none behind it from being swept; it stays planned until it lapses. */
+async function sendSafely(ctx: System, network: Network, turn: Turn): Promise<void> {
+  try {
+    await send(ctx, network, turn)
+  } catch (error) {
+    const { sweepId, childAddressId } = turn.transfer
+    ctx.log.warn({ err: error, sweepId, childAddressId }, 'a transfer of a sweep could not be sent; tried again')
+  }
+}
+
+async function send(ctx: System, network: Network, { transfer, feeToken, since }: Turn): Promise<void> {
+  const refusal = await refusalNow(ctx, network, transfer)
+  if (refusal !== undefined) return end(ctx, transfer, refusal)
+  await ctx.accountLanes.prepare(network, transfer.fromAddress)
+  const planned = { network, ...callOf(transfer), ...sponsoredBy(feeToken) }
+  const isFrozen = await ctx.db.tx(async (tx) => {
+    // As payments out of a wallet are weighed: whoever weighs the child's money sees this transfer, or has its nonce before.
+    await lockSource(tx, transfer, transfer.childAddressId)
+    const held = await lockPlanned(tx, transfer, { unscreenedSince: since })
+    if (held === undefined) return false
+    if ((await frozenOnes(tx, [held])).size > 0) return true
+    await assignTransaction(tx, [held], await ctx.accountLanes.plan(tx, held.fromAddress, planned))
+    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+    return false
+  })
+  if (isFrozen) await end(ctx, transfer, 'amount-frozen')
+}
+
+function callOf({ asset: to, toAddress, rawAmount }: TransferRow): Pick<PlannedTransaction, 'to' | 'data' | 'value'> {
+  return { to, data: encodeTransfer(toAddress, rawAmount), value: 0n }
+}
+
+function sponsoredBy(feeToken: Address) {
+  return { feeToken, isSponsored: true, gasLimit: gasOfTempoTransfer, purpose: tempoSweepPurpose } as const
+}
+
+/** Why the latest block would not move the money; a refused transfer would be at the sponsor's expense. */
+async function refusalNow(ctx: System, network: Network, transfer: TransferRow): Promise<string | undefined> {
+  const { asset: token, fromAddress: account, rawAmount } = transfer
+  const chain = ctx.chains.on(network)
+  const [held = 0n] = await chain.balances([{ token, account }])
+  if (held < rawAmount) return 'insufficient-balance'
+  const trial = await chain.tryCall({ from: account, ...callOf(transfer) })
+  return trial.ok ? undefined : 'transfer-refused'
+}
+
+/** Ends a transfer that has no transaction: one that was given one meanwhile is left to it. Sweeps are locked first wherever any of theirs end. */
+function end(ctx: System, transfer: TransferRow, reason: string): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    await lockSweeps(tx, [transfer.sweepId])
+    if ((await lockPlanned(tx, transfer, { unscreenedSince: undefined })) === undefined) return
+    await recordEnded(ctx, tx, [transfer], { status: 'failed', reason })
+  })
+}

@@ -1,0 +1,35 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Deps } from '../ctx.ts'
+import { failPlatform } from '../errors.ts'
+import { newRequestId, problemAnswer } from './call.ts'
+
+/** What Node says of a request that it could not read, by its code; anything else is not HTTP. */
+const faults: Readonly<Record<string, 'request-timeout' | 'request-header-fields-too-large'>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
+  HPE_HEADER_OVERFLOW: 'request-header-fields-too-large',
+}
+
+/**
+ * Answers what never became a request with a problem record like every other refusal, and ends the connection: where the next
+ * request would begin is not known any more.
+ */
+export function refuseUnread(deps: Deps, error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const requestId = newRequestId(deps)
+  const { status, headers, body } = problemAnswer(
+    { ...deps, requestId },
+    failPlatform(faults[error.code ?? ''] ?? 'bad-request'),
+  )
+  const text = String(body)
+  const head = {
+    ...headers,
+    'content-length': String(Buffer.byteLength(text)),
+    'x-request-id': requestId,
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    connection: 'close',
+  }
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${text}`)
+}

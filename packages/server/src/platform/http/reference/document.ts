@@ -1,0 +1,103 @@
+import { z } from 'zod'
+
+const Value = z.unknown()
+
+/** The words of JSON Schema that our own schemas are written with. */
+export const Schema = z.object({
+  type: z.union([z.string(), z.array(z.string())]).optional(),
+  description: z.string().optional(),
+  format: z.string().optional(),
+  pattern: z.string().optional(),
+  const: Value.optional(),
+  default: Value.optional(),
+  example: Value.optional(),
+  enum: z.array(Value).optional(),
+  required: z.array(z.string()).default([]),
+  minLength: z.number().optional(),
+  maxLength: z.number().optional(),
+  minItems: z.number().optional(),
+  maxItems: z.number().optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  get properties() {
+    return z.record(z.string(), Schema).optional()
+  },
+  get items() {
+    return Schema.optional()
+  },
+  get anyOf() {
+    return z.array(Schema).optional()
+  },
+  get additionalProperties() {
+    return z.union([z.boolean(), Schema]).optional()
+  },
+})
+export type Schema = z.output<typeof Schema>
+
+const Content = z.record(z.string(), z.object({ schema: Schema }))
+const Reference = z.object({ $ref: z.string() })
+const Header = z.union([Reference, z.object({ description: z.string() })])
+const Answer = z.object({
+  description: z.string(),
+  headers: z.record(z.string(), Header).default({}),
+  content: Content.optional(),
+})
+const Refusal = Answer.extend({
+  content: z.object({ 'application/problem+json': z.object({ examples: z.record(z.string(), Reference) }) }),
+})
+const Parameter = z.object({
+  name: z.string(),
+  in: z.enum(['path', 'query', 'header']),
+  required: z.boolean(),
+  description: z.string().optional(),
+  schema: Schema,
+})
+export type Parameter = z.output<typeof Parameter>
+
+const Described = z.object({
+  operationId: z.string(),
+  tags: z.tuple([z.string()]),
+  summary: z.string(),
+  description: z.string().optional(),
+  parameters: z.array(Parameter).default([]),
+  requestBody: z.object({ content: Content }).optional(),
+  responses: z.record(z.string(), z.union([Reference, Refusal, Answer])),
+})
+
+const Example = z.object({
+  value: z.object({ type: z.string(), title: z.string(), status: z.int(), detail: z.string() }),
+})
+export type Example = z.output<typeof Example>
+
+const Event = z.object({
+  post: z.object({
+    requestBody: z.object({ content: z.object({ 'application/json': z.object({ schema: Schema }) }) }),
+  }),
+})
+
+/** What a reader is shown of our own OpenAPI document. */
+export const ApiDocument = z.object({
+  info: z.object({ title: z.string(), version: z.string(), description: z.string() }),
+  paths: z.record(z.string(), z.record(z.string(), Described)),
+  webhooks: z.record(z.string(), Event),
+  components: z.object({
+    responses: z.record(z.string(), Refusal),
+    examples: z.record(z.string(), Example),
+    headers: z.record(z.string(), z.object({ description: z.string() })),
+  }),
+})
+export type ApiDocument = z.output<typeof ApiDocument>
+
+/** One operation, with where it is. */
+export type Described = z.output<typeof Described> & { readonly method: string; readonly path: string }
+
+export function operationsOf(document: ApiDocument): Described[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  )
+}
+
+/** The last part of a reference, which names what it means among its kind. */
+export function referred({ $ref }: { readonly $ref: string }): string {
+  return $ref.slice($ref.lastIndexOf('/') + 1)
+}

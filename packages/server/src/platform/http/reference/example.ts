@@ -1,0 +1,56 @@
+import type { Described, Schema } from './document.ts'
+
+/** A request that may be pasted into a shell: the fields that are required, with values that the schemas allow. */
+export function exampleRequest(operation: Described, baseUrl: string): string {
+  const { method, requestBody } = operation
+  const body = requestBody?.content['application/json']
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${baseUrl}${addressOf(operation)}`)}`,
+    "-H 'Authorization: Bearer svc_test_sk_…'",
+    ...(operation.parameters.some(({ name }) => name === 'Idempotency-Key')
+      ? [`-H 'Idempotency-Key: a-key-of-yours'`]
+      : []),
+    ...(body === undefined
+      ? []
+      : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(exampleOf(body.schema)))}`]),
+    ...(requestBody !== undefined && body === undefined ? ['-F file=@report.pdf'] : []),
+  ]
+  return lines.join(' \\\n  ')
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+function addressOf({ path, parameters }: Described): string {
+  const values = new Map(parameters.map(({ name, schema }) => [name, String(exampleOf(schema))]))
+  const query = parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values.get(name) ?? name)
+  const asked = query.map(({ name }) => `${name}=${encodeURIComponent(values.get(name) ?? '')}`).join('&')
+  return asked === '' ? filled : `${filled}?${asked}`
+}
+
+const byFormat: Readonly<Record<string, string>> = {
+  'date-time': '2026-11-22T12:00:00.000Z',
+  email: 'agent@example.com',
+  ipv4: '203.0.113.7',
+  uri: 'https://example.com/path',
+}
+
+/** A value that the schema allows, as plain as it can be. */
+export function exampleOf(schema: Schema): unknown {
+  const [first] = [schema.example, schema.const, schema.default, schema.enum?.[0]].filter(
+    (value) => value !== undefined,
+  )
+  if (first !== undefined) return first
+  const [shape] = schema.anyOf ?? []
+  if (shape !== undefined) return exampleOf(shape)
+  const type = typeof schema.type === 'string' ? schema.type : schema.type?.[0]
+  if (type === 'array') return schema.items === undefined ? [] : [exampleOf(schema.items)]
+  if (type === 'integer' || type === 'number') return schema.minimum ?? 1
+  if (type === 'boolean') return true
+  if (type === 'string') return byFormat[schema.format ?? ''] ?? 'text'
+  return Object.fromEntries(schema.required.map((name) => [name, exampleOf(schema.properties?.[name] ?? Schemaless)]))
+}
+
+const Schemaless: Schema = { required: [] }

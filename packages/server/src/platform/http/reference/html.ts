@@ -1,0 +1,71 @@
+import { hash } from 'node:crypto'
+
+const style = `
+:root{color-scheme:light dark;--ink:#1a1a1a;--paper:#fff;--faint:#595959;--box:#f3f3f3;--line:#d5d5d5;--link:#0645ad}
+@media (prefers-color-scheme:dark){:root{--ink:#e8e8e8;--paper:#16181b;--faint:#a8a8a8;--box:#23262b;--line:#3b3f45;--link:#8ab4f8}}
+*{box-sizing:border-box}
+body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:0 auto;padding:1rem;color:var(--ink);background:var(--paper)}
+a{color:var(--link)}
+:focus-visible{outline:3px solid var(--link);outline-offset:2px}
+.skip{position:absolute;left:-999rem}.skip:focus{position:static}
+code,pre{font:.9em/1.5 ui-monospace,monospace;background:var(--box);border-radius:3px}
+code{padding:.1em .3em;overflow-wrap:anywhere}
+pre{padding:1em;overflow:auto}
+h2{margin-top:2.5em;border-bottom:1px solid var(--line)}
+section section{margin-top:2.5em;border-top:1px solid var(--line)}
+h3{margin-bottom:.2em}h4{margin:1.2em 0 .3em}
+nav ul{columns:18rem;padding-left:1.2em}
+.scrolls{overflow-x:auto}
+table{border-collapse:collapse;width:100%}
+th,td{text-align:left;vertical-align:top;padding:.3em .8em .3em 0;border-bottom:1px solid var(--line)}
+th[scope=row]{font-weight:normal;white-space:nowrap}
+small{color:var(--faint)}
+`
+
+/** A page that runs nothing and loads nothing: its one style is allowed by its digest. */
+export const htmlHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'referrer-policy': 'no-referrer',
+}
+
+/** A whole document around a body that is HTML already. */
+export function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(title)}</title><style>${style}</style></head>
+<body>${body}</body>
+</html>
+`
+}
+
+/** Text as it stands between tags and in quoted attributes. */
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;')
+}
+
+/** Text of a description, where what stands between backquotes is code. */
+export function prose(text: string): string {
+  return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+}
+
+export function code(text: string): string {
+  return `<code>${escapeHtml(text)}</code>`
+}
+
+/** A table whose cells are HTML already and whose first column names the row; it scrolls by itself, with the keyboard too. */
+export function table(label: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return ''
+  const heads = head.map((name) => `<th scope="col">${escapeHtml(name)}</th>`).join('')
+  const lines = rows.map(
+    ([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((cell) => `<td>${cell}</td>`).join('')}</tr>`,
+  )
+  return `<div class="scrolls" role="region" tabindex="0" aria-label="${escapeHtml(label)}"><table><thead><tr>${heads}</tr></thead><tbody>
+${lines.join('\n')}
+</tbody></table></div>`
+}

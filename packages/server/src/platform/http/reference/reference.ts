@@ -1,0 +1,132 @@
+import { ApiDocument, type Described, type Example, operationsOf, type Parameter, referred } from './document.ts'
+import { exampleRequest } from './example.ts'
+import { fieldsTable, notesOf, typeOf } from './fields.ts'
+import { code, escapeHtml, page, prose, table } from './html.ts'
+
+/** The human page of the API, from its OpenAPI document alone. Making it costs some milliseconds: once is enough. */
+export function referencePage(openApi: unknown, baseUrl: string): string {
+  const document = ApiDocument.parse(openApi)
+  const groups = [...Map.groupBy(operationsOf(document), ({ tags }) => tags[0])]
+  const parts = groups.map(([tag, members]) =>
+    group(
+      tag,
+      members.map((operation) => section(operation, document, baseUrl)),
+    ),
+  )
+  const body = [
+    '<a class="skip" href="#content">Skip to the operations</a>',
+    `<header><h1>${escapeHtml(document.info.title)} API</h1>${introduction(document, baseUrl)}</header>`,
+    `<nav aria-label="Operations">${groups.map(contentsOf).join('')}<p><a href="#all-errors">Errors of every operation</a> · <a href="#event-types">Events</a></p></nav>`,
+    `<main id="content">${parts.join('\n')}${sharedErrors(document)}${events(document)}</main>`,
+  ]
+  return page(`${document.info.title} API`, body.join('\n'))
+}
+
+function introduction({ info }: ApiDocument, baseUrl: string): string {
+  return `<p>${prose(info.description)}</p>
+<p>Version ${escapeHtml(info.version)}. Base address ${code(baseUrl)}. Every request carries ${code('Authorization: Bearer <API key>')}; bodies are JSON. The machine-readable description is <a href="/openapi.json">/openapi.json</a>.</p>`
+}
+
+function contentsOf([tag, members]: readonly [string, readonly Described[]]): string {
+  const items = members.map(({ operationId, method, path }) => {
+    return `<li><a href="#${operationId}">${method} ${escapeHtml(path)}</a></li>`
+  })
+  return `<h2><a href="#${tag}">${escapeHtml(tag)}</a></h2><ul>${items.join('')}</ul>`
+}
+
+function group(tag: string, sections: readonly string[]): string {
+  return `<section aria-labelledby="${tag}"><h2 id="${tag}">${escapeHtml(tag)}</h2>
+${sections.join('\n')}</section>`
+}
+
+function section(operation: Described, document: ApiDocument, baseUrl: string): string {
+  const { operationId, method, path, summary, description, requestBody } = operation
+  const bodies = Object.entries(requestBody?.content ?? {}).map(
+    ([type, { schema }]) => `<h4>Body (${escapeHtml(type)})</h4>${fieldsTable(`Body of ${operationId}`, schema)}`,
+  )
+  return `<section aria-labelledby="${operationId}"><h3 id="${operationId}">${code(`${method} ${path}`)}</h3>
+<p>${prose(summary)} <small>${operationId}</small></p>${description === undefined ? '' : `<p>${prose(description)}</p>`}
+${parametersOf(operation)}${bodies.join('')}
+<h4>Example</h4><pre tabindex="0">${escapeHtml(exampleRequest(operation, baseUrl))}</pre>
+${answersOf(operation, document)}
+${errorsOf(operation, document)}</section>`
+}
+
+function parametersOf({ operationId, parameters }: Described): string {
+  const row = ({ name, in: place, required, description, schema }: Parameter): string[] => {
+    const said = description === undefined ? '' : `${prose(description)} `
+    return [code(name), place, typeOf(schema), required ? 'yes' : 'no', said + notesOf(schema)]
+  }
+  if (parameters.length === 0) return ''
+  const rows = table(`Parameters of ${operationId}`, ['Name', 'In', 'Type', 'Required', 'Notes'], parameters.map(row))
+  return `<h4>Parameters</h4>${rows}`
+}
+
+function answersOf({ operationId, responses }: Described, { components }: ApiDocument): string {
+  const answers = Object.entries(responses).flatMap(([status, answer]) => {
+    if ('$ref' in answer || Number(status) >= 400) return []
+    const bodies = Object.entries(answer.content ?? {}).map(([type, content]) =>
+      type === 'application/json' && 'schema' in content
+        ? fieldsTable(`Answer ${status} of ${operationId}`, content.schema)
+        : `<p>${code(type)}</p>`,
+    )
+    const headers = Object.entries(answer.headers).map(([name, header]) => {
+      const said = '$ref' in header ? components.headers[referred(header)]?.description : header.description
+      return `<li>${code(name)}: ${prose(said ?? '')}</li>`
+    })
+    const named = `<details><summary>Header fields</summary><ul>${headers.join('')}</ul></details>`
+    return [`<h4>Answer ${status}</h4><p>${prose(answer.description)}</p>${bodies.join('')}${named}`]
+  })
+  return answers.join('')
+}
+
+/** What the operation refuses by itself in full, and what every other refuses too by name. */
+function errorsOf({ operationId, responses }: Described, document: ApiDocument): string {
+  const shared = new Set(sharedOf(document).map(([name]) => name))
+  const named = Object.values(responses).flatMap((answer): [string, string][] => {
+    const refusal = '$ref' in answer ? document.components.responses[referred(answer)] : answer
+    const examples = refusal?.content?.['application/problem+json']
+    if (examples === undefined || !('examples' in examples)) return []
+    return Object.entries(examples.examples).map(([name, example]) => [name, referred(example)])
+  })
+  const own = named.filter(([name]) => !shared.has(name)).map(([, key]) => errorRow(document.components.examples[key]))
+  const others = named
+    .filter(([name]) => shared.has(name))
+    .map(([name]) => `<a href="#error-${name}">${code(name)}</a>`)
+  return `<h4>Errors</h4>${table(`Errors of ${operationId}`, ['Code', 'Status', 'Title', 'Detail'], own)}<p>As everywhere: ${others.join(', ')}.</p>`
+}
+
+/** The refusals that no operation has alone. */
+function sharedOf({ components }: ApiDocument): [string, string][] {
+  const references = Object.values(components.responses).flatMap(({ content }) =>
+    Object.entries(content['application/problem+json'].examples),
+  )
+  return [...new Map(references.map(([name, reference]) => [name, referred(reference)]))]
+}
+
+function errorRow(example: Example | undefined): string[] {
+  if (example === undefined) throw new Error('the document has no such example')
+  const { type, title, status, detail } = example.value
+  const name = type.slice(type.lastIndexOf('/') + 1)
+  return [`<a href="/problems/${name}">${code(name)}</a>`, String(status), escapeHtml(title), prose(detail)]
+}
+
+function sharedErrors(document: ApiDocument): string {
+  const rows = sharedOf(document).map(([name, key]) => {
+    const [first = '', ...rest] = errorRow(document.components.examples[key])
+    return [`<span id="error-${name}">${first}</span>`, ...rest]
+  })
+  return `<section aria-labelledby="all-errors"><h2 id="all-errors">Errors of every operation</h2>
+<p>Each is a problem record (RFC 9457), ${code('application/problem+json')}: ${code('type')}, ${code('title')}, ${code('status')}, ${code('detail')} and ${code('requestId')}.</p>
+${table('Errors of every operation', ['Code', 'Status', 'Title', 'Detail'], rows)}</section>`
+}
+
+function events({ webhooks }: ApiDocument): string {
+  const parts = Object.entries(webhooks).map(([type, { post }]) => {
+    const payload = post.requestBody.content['application/json'].schema.properties?.payload
+    const fields = payload === undefined ? '' : fieldsTable(`Payload of ${type}`, payload)
+    return `<section aria-labelledby="event-${type}"><h3 id="event-${type}">${code(type)}</h3>${fields}</section>`
+  })
+  return `<section aria-labelledby="event-types"><h2 id="event-types">Events</h2>
+<p>What is delivered to webhooks: ${code('eventId')}, ${code('type')} and ${code('payload')}, whose fields these are.</p>${parts.join('\n')}</section>`
+}

@@ -1,0 +1,150 @@
+import { once } from 'node:events'
+import net from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { toyDeps } from '../../../test/toy-deps.ts'
+import { type Operation, operation } from '../operation.ts'
+import { unauthorized } from './authenticate.ts'
+import { bodyBytesMax, createHttpServer, type HttpServer } from './server.ts'
+
+const burst = 4
+const operations: readonly Operation[] = [
+  operation({
+    id: 'toys.create',
+    method: 'POST',
+    path: '/toys/{id}',
+    summary: 'Make a toy.',
+    params: z.strictObject({ id: z.string() }),
+    input: z.strictObject({ name: z.string() }),
+    output: z.strictObject({ name: z.string() }),
+    run: (_ctx, { body }) => body,
+  }),
+]
+
+let database: TestDatabase
+let server: HttpServer
+let port = 0
+let base = ''
+
+beforeEach(async () => {
+  database = await freshDatabase()
+  const now = new Date()
+  server = createHttpServer({
+    deps: { ...toyDeps(database.db), clock: { ...toyDeps(database.db).clock, now: () => now } },
+    operations,
+    pages: [
+      { path: '/healthz', answer: () => ({ status: 200, headers: {}, body: 'up' }) },
+      { path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) },
+    ],
+    async authenticate(authorization) {
+      if (authorization !== 'Bearer good') throw unauthorized('the key is unknown or revoked')
+      return { organisationId: 'org_1', environment: 'test', apiKeyId: 'key_1' }
+    },
+    keyLimit: { perSecond: 1_000, burst: 1_000 },
+    addressLimit: { perSecond: 1, burst },
+    trustProxy: false,
+  })
+  port = (await server.listen(0, '127.0.0.1')).port
+  base = `http://127.0.0.1:${port}`
+})
+afterEach(async () => {
+  await server.close()
+  await database.drop()
+})
+
+const large = { method: 'POST', body: 'x'.repeat(bodyBytesMax + 1), headers: { 'content-type': 'application/json' } }
+const oddType = { method: 'POST', body: '{}', headers: { 'content-type': ';;' } }
+
+/** Each of these ends before a key was looked at. */
+const uncounted: readonly (readonly [name: string, path: string, init: RequestInit, status: number])[] = [
+  ['an unknown path', '/.env', {}, 404],
+  ['an unknown path that a body is sent to', '/wp-login.php', { method: 'POST', body: '{}' }, 404],
+  ['a method that a path does not have', '/page', { method: 'DELETE' }, 404],
+  ['a path that is no text', '/toys/%zz', {}, 404],
+  ['a body that is too large', '/toys/1', large, 413],
+  ['a media type that is none', '/toys/1', oddType, 415],
+]
+
+test.each(uncounted)(
+  '%s counts for the address like every call without a key, and is 429 beyond its share',
+  async (_, path, init, status) => {
+    const answers = []
+    for (let count = 0; count < burst + 1; count++) answers.push(await fetch(base + path, init))
+    expect(answers.map((answer) => answer.status)).toEqual([...Array.from({ length: burst }, () => status), 429])
+    expect(answers.map(({ headers }) => headers.get('ratelimit'))).toEqual(
+      [3, 2, 1, 0, 0].map((left) => `"default";r=${left};t=${left === 0 ? 1 : 0}`),
+    )
+    const last = answers.at(-1)
+    expect(last?.headers.get('retry-after')).toBe('1')
+    expect(await last?.json()).toMatchObject({ type: expect.stringMatching(/\/problems\/rate-limit-exceeded$/) })
+  },
+)
+
+test('one share is for all that an address sends without a good key, whatever it asks for', async () => {
+  const asked: readonly [string, RequestInit][] = [
+    ['/nowhere', {}],
+    ['/page', {}],
+    ['/toys/1', oddType],
+    ['/toys/1', { method: 'POST', headers: { authorization: 'Bearer guessed' } }],
+    ['/page', {}],
+  ]
+  const statuses = []
+  for (const [path, init] of asked) statuses.push((await fetch(base + path, init)).status)
+  expect(statuses).toEqual([404, 200, 415, 401, 429])
+})
+
+test('an address that had its share may still use a good key, and is still told whether the server is up', async () => {
+  for (let count = 0; count < burst + 1; count++) await fetch(`${base}/nowhere`)
+  const headers = { authorization: 'Bearer good', 'content-type': 'application/json' }
+  const made = await fetch(`${base}/toys/1`, { method: 'POST', headers, body: '{"name":"a"}' })
+  expect([made.status, (await fetch(`${base}/healthz`)).status]).toEqual([200, 200])
+})
+
+/** Sends bytes as they are and answers all that came back. */
+async function sent(bytes: string): Promise<string> {
+  const socket = net.connect(port, '127.0.0.1')
+  let answer = ''
+  socket.on('error', () => undefined)
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    answer += text
+  })
+  socket.write(bytes)
+  await once(socket, 'close')
+  return answer
+}
+
+const unreadable: readonly (readonly [string, string, status: number, code: string])[] = [
+  ['what is not HTTP', 'hello\r\n\r\n', 400, 'bad-request'],
+  [
+    'a header without end',
+    `GET / HTTP/1.1\r\nhost: x\r\na: ${'a'.repeat(20_000)}\r\n\r\n`,
+    431,
+    'request-header-fields-too-large',
+  ],
+  [
+    'a body in two lengths',
+    'POST /toys/1 HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}',
+    400,
+    'bad-request',
+  ],
+  [
+    'a chunk that is none',
+    'POST /toys/1 HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n',
+    400,
+    'bad-request',
+  ],
+]
+
+test.each(unreadable)(
+  '%s is answered with a problem record that has a request id, and the connection ends',
+  async (_, bytes, status, code) => {
+    const answer = await sent(bytes)
+    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(head).toMatch(/content-type: application\/problem\+json/)
+    const problem: unknown = JSON.parse(body)
+    expect(problem).toMatchObject({ type: `http://purser.test/problems/${code}`, status })
+    expect(head).toContain(`x-request-id: ${Object(problem).requestId}`)
+  },
+)

@@ -1,0 +1,112 @@
+import type { Address } from '@purser/protocol'
+import { decodeAbiParameters, type Hex, hexToBytes, keccak256, type PublicClient, pad, slice, toHex } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { type Asked, aPartner, type PartnerDouble, type Told } from './partner-double.ts'
+
+/** What Circle's attesters put into a message before they sign it. */
+export interface Attested {
+  readonly nonce?: Hex
+  readonly threshold?: 1_000 | 2_000
+  readonly rawFee?: bigint
+  readonly expirationBlock?: bigint
+  /** For lies: another recipient and amount than were burnt. */
+  readonly recipient?: Address
+  readonly depositor?: Address
+  readonly rawAmount?: bigint
+  /** Whether a stranger signs in place of the attester. */
+  readonly isForged?: boolean
+}
+
+/** Circle's attestation service over the burns of one chain. */
+export interface Iris extends PartnerDouble {
+  readonly attester: Address
+  fees: readonly { readonly finalityThreshold: number; readonly minimumFee: number }[]
+  /** What it says of a burn that is in a block. */
+  says: (burnt: Burnt) => Told | Promise<Told>
+  reattested: number
+}
+
+export interface Burnt {
+  readonly txHash: Hex
+  /** As the chain sent it: without nonce, fee and expiry. */
+  readonly sent: Hex
+  /** The message as it is attested, complete. */
+  complete(changes?: Attested): Promise<Told>
+  pending(delayReason?: string): Told
+}
+
+const messageSent = keccak256(toHex('MessageSent(bytes)'))
+const usual = [
+  { finalityThreshold: 1_000, minimumFee: 1 },
+  { finalityThreshold: 2_000, minimumFee: 0 },
+]
+
+/** A burn that no block has is 404, as there. */
+export async function anIris(source: Pick<PublicClient, 'getTransactionReceipt'>): Promise<Iris> {
+  const attester = privateKeyToAccount(generatePrivateKey())
+  const stranger = privateKeyToAccount(generatePrivateKey())
+  const now: Pick<Iris, 'fees' | 'says' | 'reattested'> = {
+    fees: usual,
+    says: (burnt) => burnt.complete(),
+    reattested: 0,
+  }
+  const burntIn = async (txHash: Hex): Promise<Burnt | undefined> => {
+    const receipt = await source.getTransactionReceipt({ hash: txHash }).catch(() => undefined)
+    const sent = receipt?.logs.flatMap(({ topics, data }) => messageIn(topics, data))[0]
+    if (sent === undefined) return undefined
+    const nonce = keccak256(txHash)
+    return {
+      ...{ txHash, sent },
+      pending: (delayReason) => ({
+        json: { messages: [{ ...blank, eventNonce: nonce, delayReason: delayReason ?? null }] },
+      }),
+      async complete(changes = {}) {
+        const message = attestedOf(sent, { nonce, ...changes })
+        const signer = changes.isForged === true ? stranger : attester
+        const attestation = await signer.sign({ hash: keccak256(message) })
+        const told = { message, attestation, eventNonce: nonce, cctpVersion: 2, status: 'complete', delayReason: null }
+        return { json: { messages: [told] } }
+      },
+    }
+  }
+  const answer = async ({ method, path, query }: Asked): Promise<Told> => {
+    if (path.startsWith('/v2/burn/USDC/fees/')) return { json: now.fees }
+    if (method === 'POST' && path.startsWith('/v2/reattest/')) {
+      now.reattested += 1
+      return { json: { message: 'Re-attestation successfully requested', nonce: path.slice(13) } }
+    }
+    const burnt = await burntIn((query.transactionHash ?? '0x') as Hex)
+    return burnt === undefined ? { status: 404, json: { code: 404, error: 'Message not found' } } : now.says(burnt)
+  }
+  return Object.assign(now, await aPartner(answer), { attester: attester.address })
+}
+
+const blank = {
+  attestation: 'PENDING',
+  message: '0x',
+  cctpVersion: 2,
+  status: 'pending_confirmations',
+  decodedMessage: null,
+}
+
+function messageIn(topics: readonly Hex[], data: Hex): Hex[] {
+  return topics[0] === messageSent ? [...decodeAbiParameters([{ type: 'bytes' }], data)] : []
+}
+
+/** Fills in what the chain leaves open (circlefin/evm-cctp-contracts, MessageV2 and BurnMessageV2). */
+function attestedOf(sent: Hex, { nonce, threshold, rawFee, expirationBlock, ...lie }: Attested): Hex {
+  const asked = slice(sent, 140, 144)
+  const word = (value: bigint) => toHex(value, { size: 32 })
+  const parts: [number, Hex | undefined][] = [
+    [12, nonce],
+    [144, threshold === undefined ? asked : toHex(threshold, { size: 4 })],
+    [148 + 36, lie.recipient && pad(lie.recipient)],
+    [148 + 68, lie.rawAmount === undefined ? undefined : word(lie.rawAmount)],
+    [148 + 100, lie.depositor && pad(lie.depositor)],
+    [148 + 164, word(rawFee ?? 0n)],
+    [148 + 196, word(expirationBlock ?? 0n)],
+  ]
+  const bytes = hexToBytes(sent)
+  for (const [at, part] of parts) if (part !== undefined) bytes.set(hexToBytes(part), at)
+  return toHex(bytes)
+}

@@ -1,0 +1,118 @@
+import { PassThrough } from 'node:stream'
+import { type DevChain, fundNative, fundToken } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
+import { createTestClient, http, publicActions } from 'viem'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import type { PartnerSettings } from '../src/partner-config.ts'
+import { sql } from '../src/platform/db/db.ts'
+import { createLog } from '../src/platform/log.ts'
+import { type Managed, masters, path } from './partner-stage.ts'
+import { type Answer, aWorld, type Org, type World } from './world.ts'
+
+/** Local chains that are shaped as the main networks, and a service whose real partners are at addresses of the test's. */
+export interface LiveStage {
+  readonly world: World
+  readonly org: Org
+  /** Every line that the service has logged, at the most talkative level. */
+  readonly lines: readonly string[]
+  /** A managed wallet on Base with gas there and, unless told otherwise, 100 USDC. */
+  aMaster(rawUsdc?: bigint): Promise<Managed>
+  send(body: Record<string, unknown>): Promise<Answer>
+  get(transfer: Answer): Promise<Record<string, unknown>>
+  /** As it is once it is pending no more; blocks are made meanwhile. */
+  ended(transfer: Answer): Promise<Record<string, unknown>>
+  /** Makes blocks until the partner's last word is this one. */
+  untilSaid(transfer: Answer, partnerStatus: string): Promise<void>
+  mine(blocks?: number): Promise<void>
+  eventsOf(transfer: Answer): Promise<{ type: string; payload: Record<string, unknown> }[]>
+  /** Until the node was given so many transactions of an account on Base. */
+  untilBroadcast(address: Address, count: number): Promise<void>
+  /** Has a withdrawal looked at now, as if its time had come. */
+  hurry(withdrawal: Answer): Promise<void>
+  /** How many transactions an account signed on a network. */
+  countOf(address: Address, network: string): Promise<number>
+  stop(): Promise<void>
+}
+
+export type TestNode = ReturnType<typeof nodeOf>
+
+export function nodeOf({ rpcUrl }: DevChain) {
+  return createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
+}
+
+export async function aLiveStage(
+  chains: readonly [DevChain, ...DevChain[]],
+  partners: PartnerSettings,
+  changes: Partial<World['config']> = {},
+): Promise<LiveStage> {
+  const lines: string[] = []
+  const world = await aWorld({
+    chains,
+    config: { transferWaitMs: 20_000, partners, ...changes },
+    boot: { log: createLog({ level: 'trace', destination: into(lines) }) },
+  })
+  const org = await world.organisation()
+  const nodes = chains.map(nodeOf)
+  const mine = async (blocks = 1) => {
+    await Promise.all(nodes.map((node) => node.mine({ blocks })))
+  }
+  const call = (method: string, at: string, body?: unknown) => world.call(org.liveKey, method, at, body)
+  const get = async ({ body }: Answer) => (await call('GET', `/wallet-infra/transfers/${body.id}`)).body
+  const { db } = world.database
+  const statusOf = async ({ body }: Answer) => {
+    await mine()
+    const row = z.object({ partnerStatus: z.string().nullable() })
+    return (await db.one(row, sql`select partner_status from transfers where id = ${String(body.id)}`)).partnerStatus
+  }
+  return {
+    ...{ world, org, lines, get, mine },
+    async aMaster(rawUsdc = 100_000_000n) {
+      const { body } = await call('POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
+      const master = { id: String(body.id), address: body.address as Address }
+      await fundNative(chains[0], master.address, 10n ** 18n)
+      if (rawUsdc > 0n) await fundToken(chains[0], 'USDC', master.address, rawUsdc)
+      return master
+    },
+    send: (body) => call('POST', path, body),
+    async ended(transfer) {
+      const status = async () => {
+        await mine()
+        return (await get(transfer)).status
+      }
+      await expect.poll(status, { timeout: 20_000, interval: 100 }).not.toBe('pending')
+      return get(transfer)
+    },
+    async untilSaid(transfer, partnerStatus) {
+      await expect.poll(() => statusOf(transfer), { timeout: 20_000, interval: 100 }).toBe(partnerStatus)
+    },
+    eventsOf: ({ body }) =>
+      db.many(
+        z.object({ type: z.string(), payload: z.record(z.string(), z.unknown()) }),
+        sql`select type, payload from events where payload ->> 'transactionId' = ${String(body.id)} order by id`,
+      ),
+    async untilBroadcast(address, count) {
+      const statement = sql`select count(*) as count from chain_transactions
+        where sender = ${address} and network = 'base' and last_broadcast_at is not null`
+      const broadcast = async () => Number((await db.one(z.object({ count: z.bigint() }), statement)).count)
+      await expect.poll(broadcast, { timeout: 15_000 }).toBe(count)
+    },
+    async hurry({ body }) {
+      await db.run(sql`update withdrawals set next_look_at = created_at where id = ${String(body.id)}`)
+    },
+    async countOf(address, network) {
+      const { count } = await db.one(
+        z.object({ count: z.bigint() }),
+        sql`select count(*) as count from chain_transactions where sender = ${address} and network = ${network}`,
+      )
+      return Number(count)
+    },
+    stop: world.stop,
+  }
+}
+
+function into(lines: string[]): PassThrough {
+  const destination = new PassThrough()
+  destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
+  return destination
+}

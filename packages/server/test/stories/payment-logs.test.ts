@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sql } from '../../src/platform/db/db.ts'
+import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await aWorld()
+})
+afterAll(async () => {
+  await world?.stop()
+})
+
+interface Bought {
+  readonly walletId: string
+  readonly price?: string
+  readonly resource?: string
+  readonly protocol?: 'x402' | 'mpp'
+}
+
+let bought = 0
+
+/** A payment of its own, of a stub that pays once. */
+async function buy(
+  org: Org,
+  { price = '0.01', resource = 'https://a.example.com/x', ...rest }: Bought,
+): Promise<string> {
+  const body = { protocol: 'x402', credential: `stub_payment_${++bought}`, price, resource, method: 'GET', ...rest }
+  const answer = await world.call(org.testKey, 'POST', '/payments/verify', body)
+  if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
+  return String(answer.body.paymentId)
+}
+
+function paidAt(paymentId: string, at: string): Promise<unknown> {
+  return world.database.db.run(sql`update payments set created_at = ${at}::timestamptz where id = ${paymentId}`)
+}
+
+/** Both addresses of the logs, which say the same. */
+describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
+  const logs = (key: string, query = ''): Promise<Answer> => world.call(key, 'GET', `${path}${query}`)
+  const summary = (key: string, query = ''): Promise<Answer> => world.call(key, 'GET', `${path}/summary${query}`)
+  const idsOf = (answer: Answer): unknown[] => answer.list.map(({ paymentId }) => paymentId)
+
+  test('an organisation that sold nothing has no logs and no totals', async () => {
+    const org = await world.organisation()
+    expect([(await logs(org.testKey)).list, (await summary(org.testKey)).list]).toEqual([[], []])
+  })
+
+  test('each filter keeps what it names, in the list as in the totals, and several keep what all of them do', async () => {
+    const org = await world.organisation()
+    const [one, other] = [await world.wallet(org), await world.wallet(org)]
+    const keys = await world.call(org.testKey, 'POST', '/organisations/current/api-keys', {
+      name: 'b',
+      environment: 'test',
+    })
+    const second = { ...org, testKey: String(keys.body.key) }
+    const a = await buy(org, { walletId: one.id })
+    const b = await buy(second, { walletId: one.id, resource: 'https://b.example.com/y' })
+    const c = await buy(org, { walletId: other.id, protocol: 'mpp' })
+    const all = (await logs(org.testKey)).list
+    expect(all.map(({ paymentId }) => paymentId)).toEqual([c, b, a])
+    const routeOfB = encodeURIComponent(String(all[1]?.route))
+    const cases: readonly [query: string, ids: readonly string[]][] = [
+      [`?walletId=${one.id}`, [b, a]],
+      [`?apiKeyId=${keys.body.id}`, [b]],
+      ['?protocol=mpp', [c]],
+      [`?route=${routeOfB}`, [b]],
+      [`?walletId=${one.id}&protocol=x402&route=${routeOfB}`, [b]],
+      [`?walletId=${other.id}&protocol=x402`, []],
+    ]
+    for (const [query, ids] of cases) {
+      expect(idsOf(await logs(org.testKey, query)), query).toEqual(ids)
+      const counted = (await summary(org.testKey, query)).list.map(({ totalPayments }) => Number(totalPayments))
+      expect(
+        counted.reduce((sum, count) => sum + count, 0),
+        query,
+      ).toBe(ids.length)
+    }
+  })
+
+  test('a period begins with its first instant and ends before its last', async () => {
+    const org = await world.organisation()
+    const { id: walletId } = await world.wallet(org)
+    const times = [
+      '2026-01-31T23:59:59.999Z',
+      '2026-02-01T00:00:00.000Z',
+      '2026-02-28T23:59:59.999Z',
+      '2026-03-01T00:00:00.000Z',
+    ]
+    const ids = []
+    for (const at of times) {
+      const paymentId = await buy(org, { walletId })
+      await paidAt(paymentId, at)
+      ids.push(paymentId)
+    }
+    const february = '?from=2026-02-01T00:00:00.000Z&to=2026-03-01T00:00:00.000Z'
+    expect(idsOf(await logs(org.testKey, february))).toEqual([ids[2], ids[1]])
+    expect((await summary(org.testKey, february)).list).toMatchObject([{ totalPayments: 2, totalRevenue: '0.02' }])
+    const elsewhere = '?from=2026-02-01T01:00:00.000%2B01:00&to=2026-03-01T00:00:00.000Z'
+    expect(idsOf(await logs(org.testKey, elsewhere))).toEqual([ids[2], ids[1]])
+    expect((await summary(org.testKey, '?from=2027-01-01T00:00:00Z')).list).toEqual([])
+  })
+
+  test('pages follow one another without a gap or a repeat, with the filter that they began with', async () => {
+    const org = await world.organisation()
+    const [one, other] = [await world.wallet(org), await world.wallet(org)]
+    const ids: string[] = []
+    for (let count = 0; count < 5; count++) {
+      ids.unshift(await buy(org, { walletId: one.id }))
+      await buy(org, { walletId: other.id })
+    }
+    const seen: unknown[] = []
+    let next: string | undefined = `?walletId=${one.id}&limit=2`
+    while (next !== undefined) {
+      const answer = await logs(org.testKey, next)
+      expect(answer.list.length).toBeLessThanOrEqual(2)
+      seen.push(...idsOf(answer))
+      next = /<[^?]*(\?[^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+    }
+    expect(seen).toEqual(ids)
+  })
+
+  test('another organisation’s payments and the other environment’s are in no list, no total and behind no id', async () => {
+    const [org, other] = [await world.organisation(), await world.organisation()]
+    const { id: walletId } = await world.wallet(org)
+    await buy(org, { walletId })
+    const logId = String((await logs(org.testKey)).list[0]?.id)
+    expect((await logs(org.testKey)).list).toHaveLength(1)
+    expect((await world.call(org.testKey, 'GET', `${path}/${logId}`)).body).toMatchObject({ id: logId, walletId })
+    for (const key of [other.testKey, org.liveKey, other.liveKey]) {
+      expect((await logs(key, `?walletId=${walletId}`)).list).toEqual([])
+      expect((await summary(key)).list).toEqual([])
+      const found = await world.call(key, 'GET', `${path}/${logId}`)
+      expect([found.status, codeOf(found)]).toEqual([404, 'payment-log-not-found'])
+    }
+  })
+})
+
+const totals = (org: Org, query = ''): Promise<Answer> =>
+  world.call(org.testKey, 'GET', `/account/payment-logs/summary${query}`)
+
+test('totals are exact to the last digit, for each route and token by itself', async () => {
+  const org = await world.organisation()
+  const { id: walletId } = await world.wallet(org)
+  const { id: onTempo } = await world.wallet(org, { chain: 'tempo' }).catch(() => ({ id: walletId }))
+  for (const price of ['0.1', '0.2', '0.000001', '90071992547.409931']) await buy(org, { walletId, price })
+  await buy(org, { walletId: onTempo, price: '0.3', resource: 'https://b.example.com/y' })
+  const { list } = await totals(org)
+  expect(list).toMatchObject([
+    { totalPayments: 4, totalRevenue: '90071992547.709932', token: 'USDC' },
+    { totalPayments: 1, totalRevenue: '0.3' },
+  ])
+})
+
+test('a payment that failed or lapsed earned nothing, and one that is still on its way counts', async () => {
+  const org = await world.organisation()
+  const { id: walletId } = await world.wallet(org)
+  for (const status of ['settlement_failed', 'voided', 'verified', 'settling', 'settled']) {
+    const paymentId = await buy(org, { walletId, price: '1' })
+    await world.database.db.run(sql`update payments set status = ${status} where id = ${paymentId}`)
+  }
+  expect((await totals(org)).list).toMatchObject([{ totalPayments: 3, totalRevenue: '3' }])
+  expect((await world.call(org.testKey, 'GET', '/account/payment-logs')).list).toHaveLength(5)
+})
+
+test('the totals of a period name every route of it, however many there are', async () => {
+  const org = await world.organisation()
+  const { id: walletId } = await world.wallet(org)
+  const paymentId = await buy(org, { walletId, price: '0.25' })
+  const routes = 2_500
+  await world.database.db.run(sql`
+    insert into payments
+    select (jsonb_populate_record(one, jsonb_build_object(
+      'id', left(one.id, -4) || lpad(n::text, 4, '0'), 'log_id', left(one.log_id, -4) || lpad(n::text, 4, '0'),
+      'claim_key', null, 'challenge_id', null, 'route', 'route/' || n))).*
+    from payments one, generate_series(1, ${routes}) n where one.id = ${paymentId}`)
+  const { list } = await totals(org)
+  expect(list).toHaveLength(routes + 1)
+  expect(new Set(list.map(({ totalRevenue }) => totalRevenue))).toEqual(new Set(['0.25']))
+})

@@ -1,0 +1,109 @@
+import { type DevChain, fundNative, fundToken, startChain, tokenBalance } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { endEveryService, type Service, serveEnv, spawnService } from '../crash/service.ts'
+import { foundOrganisation } from '../crash/stage.ts'
+import { freshDatabase, type TestDatabase } from '../database.ts'
+import { type Answer, codeOf, request } from '../world.ts'
+
+const masters = '/wallet-infra/master-wallets'
+let database: TestDatabase
+let chain: DevChain
+let services: readonly Service[]
+let key: string
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  chain = await startChain({ network: 'base-sepolia' })
+  key = (await foundOrganisation(database.url)).testKey
+  const env = serveEnv(database.url, {
+    RPC_URL_BASE_SEPOLIA: chain.rpcUrl,
+    RPC_TIMEOUT_MS: '10000',
+    TRANSFER_WAIT_MS: '20000',
+  })
+  services = await Promise.all(Array.from({ length: 4 }, () => spawnService(env).up()))
+})
+afterAll(async () => {
+  await endEveryService()
+  await chain?.stop()
+  await database?.drop()
+})
+
+interface Managed {
+  readonly id: string
+  readonly address: Address
+}
+
+function post(turn: number, path: string, body: unknown, method = 'POST'): Promise<Answer> {
+  return request(services[turn % services.length]?.base ?? '', { key, method, path, body })
+}
+
+async function managed(path: string, body: unknown, rawUsdc: bigint): Promise<Managed> {
+  const made = await post(0, path, body)
+  const wallet = { id: String(made.body.id), address: made.body.address as Address }
+  await fundNative(chain, wallet.address, 10n ** 18n)
+  if (rawUsdc > 0n) await fundToken(chain, 'USDC', wallet.address, rawUsdc)
+  return wallet
+}
+
+/** Where a transfer came out: its status, or the rule or the code that refused it. */
+function outcomeOf(answer: Answer): string {
+  const code = codeOf(answer)
+  return code === 'policy-denied' ? String(answer.body.rule) : code || String(answer.body.status)
+}
+
+function transfer(turn: number, from: Managed, amount: string): Promise<Answer> {
+  const toAddress = privateKeyToAddress(generatePrivateKey())
+  const token = { fromToken: 'USDC', toToken: 'USDC', toChain: 'base' }
+  return post(turn, '/wallet-infra/transfer', { fromWalletId: from.id, toAddress, amount, ...token })
+}
+
+/** What the wallets have together, in the token's smallest unit. */
+async function heldBy(wallets: readonly Managed[]): Promise<bigint> {
+  const held = await Promise.all(wallets.map(({ address }) => tokenBalance(chain, 'USDC', address)))
+  return held.reduce((sum, raw) => sum + raw, 0n)
+}
+
+async function reservedBy({ id }: Managed): Promise<bigint> {
+  const { raw } = await database.db.one(
+    z.object({ raw: z.string().transform(BigInt) }),
+    sql`
+    select coalesce(sum(atto_amount), 0)::text as raw from policy_reservations where master_wallet_id = ${id} and released_at is null`,
+  )
+  return raw
+}
+
+test.each(['perHour', 'perDay', 'perMonth'])(
+  'two hundred transfers at once at four processes, from a wallet and its children, use a cap %s to the last unit and not one more',
+  async (window) => {
+    const master = await managed(masters, { chain: 'base', supportedTokens: ['USDC'] }, 40_000_000n)
+    const ofMaster = `${masters}/${master.id}/child-addresses`
+    const [child, poor] = [await managed(ofMaster, {}, 40_000_000n), await managed(ofMaster, {}, 0n)]
+    const wallets = [master, child]
+    // 31 quarters and not one unit of a 32nd.
+    const caps = { perTransaction: '1', [window]: '7.999999' }
+    const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: caps } }
+    expect((await post(0, `${masters}/${master.id}/policy`, policy, 'PUT')).status).toBe(200)
+    const wishes = Array.from({ length: 200 }, (_, n) =>
+      n % 5 === 3
+        ? ([poor, '0.25'] as const)
+        : ([wallets[n % 2] ?? master, n % 5 === 4 ? '1.000001' : '0.25'] as const),
+    )
+    const answers = await Promise.all(wishes.map(([from, amount], n) => transfer(n, from, amount)))
+    const counts = Map.groupBy(answers, outcomeOf)
+    const told = Object.fromEntries([...counts].map(([outcome, some]) => [outcome, some.length]))
+    expect(told).toEqual({ confirmed: 31, [window]: 89, perTransaction: 40, 'insufficient-balance': 40 })
+    expect(80_000_000n - (await heldBy(wallets))).toBe(31n * 250_000n)
+    expect(await reservedBy(master)).toBe(31n * 25n * 10n ** 16n)
+
+    const rest = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => transfer(n, wallets[n % 2] ?? master, '0.249999')),
+    )
+    expect(rest.map(outcomeOf).sort()).toEqual(['confirmed', ...Array(7).fill(window)])
+    expect(80_000_000n - (await heldBy(wallets))).toBe(7_999_999n)
+    expect(outcomeOf(await transfer(0, child, '0.000001'))).toBe(window)
+  },
+)

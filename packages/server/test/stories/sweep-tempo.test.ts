@@ -1,0 +1,261 @@
+import { type DevChain, fundToken, startChain, tokenBalance } from '@purser/devnet'
+import { type Address, createPublicClient, http } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { tempoSweepHandler } from '../../src/features/wallets/index.ts'
+import { sweepOnTempo } from '../../src/features/wallets/sweep/tempo.ts'
+import { createFakeScreening, type FakeScreening } from '../../src/partners/screening/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { newId } from '../../src/platform/ids.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
+import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
+import { ShiftedClock } from '../webhooks/clock.ts'
+import { aWorld, codeOf, type Org, request, type World } from '../world.ts'
+
+const of = { chain: 'tempo', token: 'AlphaUSD' } as const
+const body = { token: 'AlphaUSD' } as const
+const patience = { timeout: 30_000 }
+
+let tempo: DevChain
+/** Works by itself. */
+let world: World
+let org: Org
+/** Here a test says when something is sent. */
+let still: World
+let own: Org
+let clock: ShiftedClock
+let screening: FakeScreening
+
+beforeAll(async () => {
+  tempo = await startChain({ network: 'tempo-moderato' })
+  clock = new ShiftedClock()
+  screening = createFakeScreening(() => clock.now())
+  world = await aWorld({ chains: [tempo], config: { transferWaitMs: 20_000 } })
+  still = await aWorld({ chains: [tempo], config: { role: 'api' }, boot: { clock, screening } })
+  still.server.deps.accountLanes.start([tempoSweepHandler(still.server.deps)])
+  for (const { server } of [world, still]) await fundToken(tempo, 'pathUSD', settlerOf(server), 50_000_000n)
+  org = await world.organisation()
+})
+afterAll(async () => {
+  await still?.server.deps.accountLanes.stop()
+  await still?.stop()
+  await world?.stop()
+  await tempo?.stop()
+})
+beforeEach(async () => {
+  own = await still.organisation()
+  screening.isStale = false
+})
+
+const settlerOf = ({ settlerAddress }: World['server']) => settlerAddress as Address
+const alpha = (address: Address) => tokenBalance(tempo, 'AlphaUSD', address)
+const turn = () => sweepOnTempo.run(systemCtx(still.server.deps))
+const stranger = () => privateKeyToAddress(generatePrivateKey())
+
+async function completed(at: World, by: Org, family: Swept, sweepId: unknown) {
+  await expect.poll(async () => (await childrenOf(at, by, family, sweepId)).status, patience).toBe('completed')
+  return (await childrenOf(at, by, family, sweepId)).children
+}
+
+/** Transactions that a child of the family sent, as the chain counts them. */
+function countOf(address: Address): Promise<number> {
+  return createPublicClient({ transport: http(tempo.rpcUrl) }).getTransactionCount({ address })
+}
+
+test('children on Tempo are swept to the last unit, each by a transaction of its own that the operator pays for', async () => {
+  const family = await aFamily(world, org, tempo, { count: 5, of })
+  const before = await tokenBalance(tempo, 'pathUSD', settlerOf(world.server))
+  const asked = await sweep(world, org, family, body)
+  expect([asked.status, asked.body.chain, asked.body.token, asked.body.amount]).toEqual([202, 'tempo', 'AlphaUSD', '5'])
+  const children = await completed(world, org, family, asked.body.id)
+  expect(children.map(({ status, amount, reason }) => [status, amount, reason])).toEqual(
+    family.children.map(() => ['swept', '1', null]),
+  )
+  expect(new Set(children.map(({ txHash }) => txHash)).size).toBe(5)
+  expect(await alpha(family.address)).toBe(5_000_000n)
+  expect(await Promise.all(family.children.map(({ address }) => alpha(address)))).toEqual([0n, 0n, 0n, 0n, 0n])
+  const spent = before - (await tokenBalance(tempo, 'pathUSD', settlerOf(world.server)))
+  expect(spent).toBeGreaterThan(0n)
+  expect(spent).toBeLessThan(500_000n)
+  const again = await sweep(world, org, family, body)
+  expect(again.body.childCount).toBe(0)
+}, 60_000)
+
+test('two requests in the same instant, at two processes that both work, sweep each child once', async () => {
+  const family = await aFamily(world, org, tempo, { count: 6, of })
+  const second = await world.another()
+  const ask = (base: string) => request(base, { key: org.testKey, method: 'POST', path: `${family.path}/sweep`, body })
+  const asked = await Promise.all([ask(world.base), ask(second.base), ask(world.base), ask(second.base)])
+  expect(asked.map(({ status }) => status)).toEqual([202, 202, 202, 202])
+  const told = await Promise.all(asked.map(({ body: made }) => completed(world, org, family, made.id)))
+  expect(told.flat().map(({ status }) => status)).toEqual(family.children.map(() => 'swept'))
+  expect(await Promise.all(family.children.map(({ address }) => countOf(address)))).toEqual([1, 1, 1, 1, 1, 1])
+  expect(await alpha(family.address)).toBe(6_000_000n)
+}, 60_000)
+
+test('the process that works goes away after every step, and another goes on; each child is swept once', async () => {
+  const orphaned = await aWorld({ chains: [tempo], config: { role: 'api' } })
+  try {
+    await fundToken(tempo, 'pathUSD', settlerOf(orphaned.server), 50_000_000n)
+    const by = await orphaned.organisation()
+    const family = await aFamily(orphaned, by, tempo, { count: 4, of })
+    const asked = await sweep(orphaned, by, family, body)
+    const progressOf = async () => {
+      const row = z.object({ seen: z.string() })
+      const statement = sql`select concat((select string_agg(status, ',' order by from_address) from sweep_transfers), '/',
+        (select string_agg(status, ',' order by sender) from chain_transactions), '/', (select status from sweeps)) as seen`
+      return (await orphaned.database.db.one(row, statement)).seen
+    }
+    const stages = new Set<string>()
+    for (let seen = await progressOf(); !seen.endsWith('completed'); seen = await progressOf()) {
+      stages.add(seen)
+      const worker = await orphaned.another({ role: 'work' })
+      await expect.poll(progressOf, { timeout: 20_000, interval: 5 }).not.toBe(seen)
+      await worker.server.stop()
+    }
+    expect(stages.size, 'ends at as many stages').toBeGreaterThanOrEqual(2)
+    const { children } = await childrenOf(orphaned, by, family, asked.body.id)
+    expect(children.map(({ status }) => status)).toEqual(['swept', 'swept', 'swept', 'swept'])
+    expect(await Promise.all(family.children.map(({ address }) => countOf(address)))).toEqual([1, 1, 1, 1])
+    expect(await alpha(family.address)).toBe(4_000_000n)
+  } finally {
+    await orphaned.stop()
+  }
+}, 60_000)
+
+test('a wallet on Tempo sweeps by itself once it is told to', async () => {
+  const family = await aFamily(world, org, tempo, { count: 2, of })
+  const autoSweep = { token: 'AlphaUSD', minAmount: '0.5', everyMinutes: 1 }
+  expect((await world.call(org.testKey, 'PATCH', family.path, { autoSweep })).status).toBe(200)
+  await expect.poll(() => alpha(family.address), patience).toBe(2_000_000n)
+})
+
+/** A deposit of the family's token that the watcher has seen, with what screening said of it so far. */
+async function aDeposit(childId: string | undefined, rawAmount: number, frozen: number, aml: string): Promise<void> {
+  const now = clock.now()
+  const hash = generatePrivateKey()
+  await still.database.db.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, frozen_raw_amount,
+      created_at)
+    values (${newId('wtx', still.server.deps)}, ${own.id}, 'test', ${childId}, 'tempo-moderato', 'tempo', ${hash}, 0, 'in', 'transfer',
+      'confirmed', ${tempo.tokens.AlphaUSD}, 'AlphaUSD', 6, ${rawAmount}, '0xbb', '0xcc', 1, ${hash}, ${now}, ${aml}, ${frozen}, ${now})`)
+}
+
+test('what screening froze stays, and what it froze after the request ends the transfer with the money where it was', async () => {
+  const family = await aFamily(still, own, tempo, { count: 2, of })
+  const [first, second] = family.children
+  await aDeposit(first?.id, 400_000, 400_000, 'flagged')
+  const asked = await sweep(still, own, family, body)
+  expect(asked.body.children).toMatchObject([{ amount: '0.6' }, { amount: '1' }])
+  await aDeposit(second?.id, 300_000, 300_000, 'flagged')
+  await turn()
+  const children = await completed(still, own, family, asked.body.id)
+  expect(children.map(({ status, reason }) => [status, reason])).toEqual([
+    ['swept', null],
+    ['failed', 'amount-frozen'],
+  ])
+  expect([await alpha(family.address), await alpha(second?.address ?? '0x')]).toEqual([600_000n, 1_000_000n])
+})
+
+test('money whose sender is not screened yet holds its transfer up, and is swept once the wait is over', async () => {
+  const family = await aFamily(still, own, tempo, { count: 1, of })
+  const asked = await sweep(still, own, family, body)
+  await aDeposit(family.children[0]?.id, 1_000_000, 0, 'pending')
+  await turn()
+  expect((await childrenOf(still, own, family, asked.body.id)).children).toMatchObject([{ status: 'pending' }])
+  clock.forward(301_000)
+  await turn()
+  expect(await completed(still, own, family, asked.body.id)).toMatchObject([{ status: 'swept' }])
+})
+
+test('a child whose money went elsewhere meanwhile costs the operator nothing and is told as failed', async () => {
+  const family = await aFamily(still, own, tempo, { count: 1, of })
+  const [child] = family.children
+  const asked = await sweep(still, own, family, body)
+  await still.database.db.run(
+    sql`update sweep_transfers set raw_amount = 1000001 where from_address = ${child?.address}`,
+  )
+  await turn()
+  expect(await completed(still, own, family, asked.body.id)).toMatchObject([
+    { status: 'failed', reason: 'insufficient-balance' },
+  ])
+  expect(await countOf(child?.address ?? '0x')).toBe(0)
+})
+
+test('what nobody could send for a day is given up unsent', async () => {
+  const family = await aFamily(still, own, tempo, { count: 1, of })
+  const asked = await sweep(still, own, family, body)
+  clock.forward(86_400_001)
+  await turn()
+  expect(await completed(still, own, family, asked.body.id)).toMatchObject([
+    { status: 'failed', reason: 'authorization-expired' },
+  ])
+  expect(await alpha(family.children[0]?.address ?? '0x')).toBe(1_000_000n)
+})
+
+test('while the operator’s account cannot pay nothing is given a nonce, and all goes on once it can', async () => {
+  const poor = await aWorld({ chains: [tempo] })
+  try {
+    const by = await poor.organisation()
+    const family = await aFamily(poor, by, tempo, { count: 2, of })
+    const asked = await sweep(poor, by, family, body)
+    const { deps, settlerAddress } = poor.server
+    await sweepOnTempo.run(systemCtx(deps))
+    const planned = sql`select count(*) as count from chain_transactions`
+    expect((await poor.database.db.one(z.object({ count: z.bigint() }), planned)).count).toBe(0n)
+    await fundToken(tempo, 'pathUSD', settlerAddress as Address, 50_000_000n)
+    expect(await completed(poor, by, family, asked.body.id)).toMatchObject([{ status: 'swept' }, { status: 'swept' }])
+  } finally {
+    await poor.stop()
+  }
+}, 60_000)
+
+test('the gas of a day bounds sweeps on Tempo too', async () => {
+  const small = await aWorld({ chains: [tempo], config: { role: 'api', settleGasPerDayMax: 1_400_000n } })
+  try {
+    const by = await small.organisation()
+    const family = await aFamily(small, by, tempo, { count: 3, of })
+    const refused = await sweep(small, by, family, body)
+    expect([refused.status, codeOf(refused)]).toEqual([429, 'settlement-budget-exceeded'])
+    const ids = family.children.map(({ id }) => id)
+    expect((await sweep(small, by, family, { ...body, childAddressIds: ids.slice(0, 2) })).status).toBe(202)
+  } finally {
+    await small.stop()
+  }
+})
+
+test('a transfer out of a child does not count on what a sweep is taking, which would leave it without its fee', async () => {
+  const family = await aFamily(still, own, tempo, { count: 1, of })
+  const [child] = family.children
+  await sweep(still, own, family, body)
+  const to = { toAddress: stranger(), toChain: 'tempo', toToken: 'AlphaUSD' }
+  const transfer = { fromWalletId: child?.id, fromToken: 'AlphaUSD', amount: '0.5', ...to }
+  const refused = await still.call(own.testKey, 'POST', '/wallet-infra/transfer', transfer)
+  expect([refused.status, codeOf(refused), refused.body.balances]).toEqual([
+    422,
+    'insufficient-balance',
+    [{ token: 'AlphaUSD', required: '0.5', available: '0' }],
+  ])
+})
+
+test('transfers and sweeps of the same children at once leave no child with a transaction that it cannot pay for', async () => {
+  const family = await aFamily(world, org, tempo, { count: 8, of })
+  const to = { toAddress: stranger(), toChain: 'tempo', toToken: 'AlphaUSD' }
+  const transferOf = ({ id }: { readonly id: string }) =>
+    world.call(org.testKey, 'POST', '/wallet-infra/transfer', {
+      fromWalletId: id,
+      fromToken: 'AlphaUSD',
+      amount: '0.5',
+      ...to,
+    })
+  const [asked, ...sent] = await Promise.all([sweep(world, org, family, body), ...family.children.map(transferOf)])
+  await completed(world, org, family, asked.body.id)
+  for (const answer of sent) expect([201, 422]).toContain(answer.status)
+  const open = sql`select count(*) as count from chain_transactions where status <> 'final'`
+  const counted = async () => (await world.database.db.one(z.object({ count: z.bigint() }), open)).count
+  await expect.poll(counted, patience).toBe(0n)
+  const paid = sent.filter(({ status }) => status === 201).length
+  expect(await alpha(to.toAddress)).toBe(BigInt(paid) * 500_000n)
+}, 60_000)

@@ -1,0 +1,399 @@
+import { type DevChain, fundNative, fundToken, sendFromDevAccount, startChain, tokenBalance } from '@purser/devnet'
+import { type Address, type Network, networkByName } from '@purser/protocol'
+import { createTestClient, encodeFunctionData, http, parseAbi, publicActions } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type LaneParts, passLane, resumeLane } from '../../src/chain/lane.ts'
+import { createLanes } from '../../src/chain/lanes.ts'
+import { authorisedHandler, authorisedPurpose, passAuthorised } from '../../src/features/transfers/authorised/lane.ts'
+import { resolveAuthorised } from '../../src/features/transfers/authorised/resolve.ts'
+import {
+  listInTransaction,
+  listUnsigned,
+  lockSigned,
+  type SignedRow,
+} from '../../src/features/transfers/authorised/store.ts'
+import { authorizationOf } from '../../src/features/wallets/index.ts'
+import type { Deps } from '../../src/platform/ctx.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { id } from '../../src/platform/ids.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
+import { auditedActions } from '../audited.ts'
+import { aSigner } from '../lane-stage.ts'
+import { ShiftedClock } from '../webhooks/clock.ts'
+import { aWorld, type Org, type World } from '../world.ts'
+
+/** A process that only answers: what works is started by hand, and dies where it is told to. The live Base is final five blocks deep. */
+let chain: DevChain
+let world: World
+let org: Org
+let network: Network
+let node: ReturnType<typeof nodeOf>
+let worker: Awaited<ReturnType<typeof aWorker>>
+const clock = new ShiftedClock()
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base' })
+  node = nodeOf(chain)
+  world = await aWorld({ chains: [chain], config: { role: 'api', transferWaitMs: 0 }, boot: { clock } })
+  org = await world.organisation()
+  const known = networkByName('base')
+  if (known === undefined) throw new Error('no such network')
+  network = known
+  worker = await aWorker(world.server.deps)
+})
+afterEach(() => node.setAutomine(true))
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+function nodeOf({ rpcUrl }: DevChain) {
+  return createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
+}
+
+async function aWorker(deps: Deps) {
+  const signer = await aSigner()
+  await fundNative(chain, signer.address, 10n ** 20n)
+  return { signer, lane: { network: network.name, sender: signer.address }, deps }
+}
+
+type Worker = typeof worker
+
+function partsOf({ deps, signer }: Worker): LaneParts {
+  const handlers = new Map([[authorisedPurpose, authorisedHandler(deps)]])
+  return { deps, chain: deps.chains.on(network), signer, handlers, usedSince: new Map() }
+}
+
+/** One look at everything, as a worker has it again and again. */
+async function turn(own: Worker, parts: LaneParts): Promise<void> {
+  await passAuthorised(systemCtx(own.deps), createLanes({ ...own, chains: own.deps.chains }), network)
+  await passLane(parts, own.lane)
+  await resolveAuthorised.run(systemCtx(own.deps))
+}
+
+/** What a process does from its start until nothing is under way, while blocks come. */
+async function work(own: Worker, isDone: () => Promise<boolean> = noneOpen): Promise<void> {
+  const parts = partsOf(own)
+  await resumeLane(parts, own.lane)
+  for (let pass = 0; pass < 100; pass++) {
+    await turn(own, parts)
+    if (await isDone()) return
+    await node.mine({ blocks: 1 })
+    clock.forward(1_500)
+  }
+  throw new Error('the transfers did not come to rest')
+}
+
+async function noneOpen(): Promise<boolean> {
+  const statement = sql`select (select count(*) from transfers where ended_at is null)
+    + (select count(*) from chain_transactions where status <> 'final') as count`
+  return (await world.database.db.one(z.object({ count: z.bigint() }), statement)).count === 0n
+}
+
+interface Asked {
+  readonly id: string
+  readonly to: Address
+  readonly child: Address
+}
+
+/** A transfer of all that a child without gas has, of which nobody has done anything yet. */
+async function aTransfer(): Promise<Asked> {
+  const masters = '/wallet-infra/master-wallets'
+  const master = await world.call(org.liveKey, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
+  const { body } = await world.call(org.liveKey, 'POST', `${masters}/${master.body.id}/child-addresses`, {})
+  await fundToken(chain, 'USDC', body.address as Address, 2_500_000n)
+  const to = privateKeyToAddress(generatePrivateKey())
+  const usual = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '2.5' }
+  const asked = { fromWalletId: body.id, toAddress: to, ...usual }
+  const sent = await world.call(org.liveKey, 'POST', '/wallet-infra/transfer', asked)
+  expect([sent.status, sent.body.status, sent.body.feeAmount]).toEqual([201, 'pending', '0'])
+  return { id: String(sent.body.id), to, child: body.address as Address }
+}
+
+async function shown({ id: transferId }: Asked) {
+  const { body } = await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${transferId}`)
+  return { status: body.status, reason: body.reason, txHash: body.txHash }
+}
+
+async function eventsOf({ id: transferId }: Asked): Promise<string[]> {
+  const statement = sql`select type from events where payload ->> 'transactionId' = ${transferId} order by id`
+  return (await world.database.db.many(z.object({ type: z.string() }), statement)).map(({ type }) => type)
+}
+
+const usdc = (address: Address) => tokenBalance(chain, 'USDC', address)
+const created = 'transfers.create api-key'
+
+async function expectArrived(transfer: Asked): Promise<void> {
+  expect((await shown(transfer)).status).toBe('confirmed')
+  expect(await Promise.all([usdc(transfer.to), usdc(transfer.child)])).toEqual([2_500_000n, 0n])
+  expect(await eventsOf(transfer)).toEqual(['transfer.completed'])
+  expect(await auditedActions(world.database.db, transfer.id)).toEqual([created, 'transfers.confirmed system'])
+}
+
+async function rowOf(transfer: Asked) {
+  const Row = z.object({ status: z.string(), unresolved: z.boolean(), attempt: z.number() })
+  return world.database.db.one(
+    Row,
+    sql`select status, unresolved, attempt from transfer_authorisations where transfer_id = ${transfer.id}`,
+  )
+}
+
+class Death extends Error {}
+
+/** The same worker, at whose n-th step everything fails and goes on failing, as for a process that is gone. */
+function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDead(): boolean } {
+  let steps = 0
+  const step = (): void => {
+    steps += 1
+    if (steps >= lifetime) throw new Death('this process is gone')
+  }
+  const around = async <T>(doing: () => Promise<T>): Promise<T> => {
+    step()
+    const result = await doing()
+    step()
+    return result
+  }
+  const { db, chains, walletKeys } = own.deps
+  const real = chains.on(network)
+  const dying = {
+    ...real,
+    send: (raws: Parameters<typeof real.send>[0]) => around(() => real.send(raws)),
+    watch: (...asked: Parameters<typeof real.watch>) => around(() => real.watch(...asked)),
+  }
+  const deps: Deps = {
+    ...own.deps,
+    db: {
+      ...db,
+      one: (row, statement) => around(() => db.one(row, statement)),
+      maybeOne: (row, statement) => around(() => db.maybeOne(row, statement)),
+      many: (row, statement) => around(() => db.many(row, statement)),
+      run: (statement) => around(() => db.run(statement)),
+      // Also at the end of the work and before its commit, so that all of it is rolled back.
+      tx: (doing) => around(() => db.tx((tx) => around(() => doing(tx)))),
+    },
+    chains: { ...chains, on: () => dying },
+    walletKeys: {
+      ...walletKeys,
+      signer(tenant, key) {
+        const signer = walletKeys.signer(tenant, key)
+        return {
+          ...signer,
+          signTransferWithAuthorization: (domain, authorization) =>
+            around(() => signer.signTransferWithAuthorization(domain, authorization)),
+        }
+      },
+    },
+  }
+  return { isDead: () => steps >= lifetime, worker: { ...own, deps } }
+}
+
+test('a process may die before or after any step, and the next one brings the money to its recipient exactly once', async () => {
+  let deaths = 0
+  for (let lifetime = 1; lifetime <= 200; lifetime++) {
+    const transfer = await aTransfer()
+    const { worker: dying, isDead } = mortal(worker, lifetime)
+    await work(dying).catch((error: unknown) => {
+      if (!isDead()) throw error
+    })
+    await work(worker)
+    await expectArrived(transfer)
+    if (!isDead()) break
+    deaths += 1
+  }
+  expect(deaths).toBeGreaterThanOrEqual(20)
+  expect(deaths).toBeLessThan(200)
+}, 240_000)
+
+test('two workers at once carry each transfer in one transaction', async () => {
+  const transfers = await Promise.all(Array.from({ length: 6 }, () => aTransfer()))
+  const other = await aWorker(world.server.deps)
+  await Promise.all([work(worker), work(other)])
+  for (const transfer of transfers) {
+    await expectArrived(transfer)
+    expect((await rowOf(transfer)).attempt).toBe(1)
+  }
+}, 60_000)
+
+/** Has the children sign, and stops there. */
+async function signed(transfer: Asked): Promise<SignedRow> {
+  const lanes = createLanes({ ...worker, chains: worker.deps.chains })
+  const noLane = { ...lanes, openCount: () => Promise.reject(new Death()) }
+  await expect(passAuthorised(systemCtx(worker.deps), noLane, network)).rejects.toThrow(Death)
+  expect(await listUnsigned(world.database.db, network.name, 10)).toEqual([])
+  const endingAfter = clock.now()
+  const rows = await world.database.db.tx((tx) => lockSigned(tx, network.name, { most: 10, endingAfter }))
+  const own = rows.find(({ transferId }) => transferId === transfer.id)
+  if (own === undefined) throw new Error('nothing was signed')
+  return own
+}
+
+const token = parseAbi([
+  'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)',
+  'function blacklist(address)',
+  'function unBlacklist(address)',
+])
+
+/** What anybody can do who has seen the authorisation on its way. */
+function frontRun(row: SignedRow): Promise<`0x${string}`> {
+  const { from, to, value, validAfter, validBefore, nonce } = authorizationOf(row)
+  const signature = `0x${Buffer.from(row.signature).toString('hex')}` as const
+  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const
+  const data = encodeFunctionData({ abi: token, functionName: 'transferWithAuthorization', args })
+  return sendFromDevAccount(chain, row.asset, data)
+}
+
+test('a stranger who submits a child’s authorisation first changes nothing: the money is at its recipient once, by his transaction', async () => {
+  const transfer = await aTransfer()
+  const hash = await frontRun(await signed(transfer))
+  await work(worker)
+  await expectArrived(transfer)
+  expect((await shown(transfer)).txHash).toBe(hash)
+})
+
+async function listed(functionName: 'blacklist' | 'unBlacklist', address: Address): Promise<void> {
+  await sendFromDevAccount(
+    chain,
+    chain.tokens.USDC ?? '0x',
+    encodeFunctionData({ abi: token, functionName, args: [address] }),
+  )
+}
+
+test('nothing is said of a stranger’s transaction until it is deep enough, and one that is undone is followed by our own', async () => {
+  const transfer = await aTransfer()
+  const row = await signed(transfer)
+  await listed('blacklist', transfer.child)
+  await work(worker, async () => (await rowOf(transfer)).unresolved)
+  await listed('unBlacklist', transfer.child)
+  const before = await node.snapshot()
+  const hash = await frontRun(row)
+  clock.forward(60_000)
+  await turn(worker, partsOf(worker))
+  expect(await usdc(transfer.to)).toBe(2_500_000n)
+  expect(await shown(transfer)).toEqual({ status: 'pending', reason: null, txHash: null })
+  await node.revert({ id: before })
+  expect(await usdc(transfer.to)).toBe(0n)
+  await work(worker)
+  await expectArrived(transfer)
+  expect((await shown(transfer)).txHash).not.toBe(hash)
+}, 30_000)
+
+test('a transfer that the token refuses in its block is not told as failed while anybody can still use it, and goes when it is let', async () => {
+  const transfer = await aTransfer()
+  await signed(transfer)
+  await listed('blacklist', transfer.child)
+  await work(worker, async () => (await rowOf(transfer)).unresolved)
+  for (let look = 0; look < 20; look++) {
+    clock.forward(10_000)
+    await node.mine({ blocks: 1 })
+    await turn(worker, partsOf(worker))
+    expect(await shown(transfer)).toEqual({ status: 'pending', reason: null, txHash: null })
+  }
+  expect(await eventsOf(transfer)).toEqual([])
+  const refused = await world.call(org.liveKey, 'POST', '/wallet-infra/transfer', {
+    fromWalletId: (await walletOf(transfer)).walletId,
+    ...{ toAddress: transfer.to, fromToken: 'USDC', toToken: 'USDC', toChain: 'base', amount: '0.000001' },
+  })
+  expect(refused.body.balances, 'it still holds its money').toMatchObject([{ token: 'USDC', available: '0' }])
+  await listed('unBlacklist', transfer.child)
+  await work(worker)
+  await expectArrived(transfer)
+  expect((await rowOf(transfer)).attempt).toBe(2)
+}, 60_000)
+
+function walletOf(transfer: Asked) {
+  return world.database.db.one(
+    z.object({ walletId: z.string() }),
+    sql`select wallet_id from transfers where id = ${transfer.id}`,
+  )
+}
+
+const halfAnHourMs = 1_800_000
+
+test('one that lapses unused fails only when a final block is past its end, whatever our own clock says, and its money is free again', async () => {
+  const transfer = await aTransfer()
+  await signed(transfer)
+  await listed('blacklist', transfer.child)
+  await work(worker, async () => (await rowOf(transfer)).unresolved)
+  clock.forward(halfAnHourMs * 2)
+  for (let look = 0; look < 3; look++) {
+    clock.forward(120_000)
+    await turn(worker, partsOf(worker))
+    expect((await shown(transfer)).status, 'no block is as late as its end').toBe('pending')
+  }
+  await node.increaseTime({ seconds: (halfAnHourMs * 3) / 1_000 })
+  await node.mine({ blocks: network.confirmationDepth - 1 })
+  clock.forward(120_000)
+  await turn(worker, partsOf(worker))
+  expect((await shown(transfer)).status, 'the first block past its end is not final').toBe('pending')
+  await node.mine({ blocks: 1 })
+  await work(worker)
+  expect(await shown(transfer)).toEqual({ status: 'failed', reason: 'authorization-expired', txHash: null })
+  expect(await eventsOf(transfer)).toEqual(['transfer.failed'])
+  expect(await auditedActions(world.database.db, transfer.id)).toEqual([created, 'transfers.failed system'])
+  expect(await Promise.all([usdc(transfer.to), usdc(transfer.child)])).toEqual([0n, 2_500_000n])
+  const { walletId } = await walletOf(transfer)
+  await listed('unBlacklist', transfer.child)
+  const usual = { fromToken: 'USDC', toToken: 'USDC', toChain: 'base', amount: '2.5', toAddress: transfer.to }
+  const again = await world.call(org.liveKey, 'POST', '/wallet-infra/transfer', { fromWalletId: walletId, ...usual })
+  expect(again.status).toBe(201)
+  await work(worker)
+  expect(await usdc(transfer.to)).toBe(2_500_000n)
+}, 60_000)
+
+test('one that nobody could sign or send before its end fails as soon as the chain is past it', async () => {
+  const transfer = await aTransfer()
+  await node.increaseTime({ seconds: (halfAnHourMs * 2) / 1_000 })
+  clock.forward(halfAnHourMs * 2)
+  await node.mine({ blocks: network.confirmationDepth })
+  await work(worker)
+  expect(await shown(transfer)).toMatchObject({ status: 'failed', reason: 'authorization-expired' })
+  expect(await usdc(transfer.child)).toBe(2_500_000n)
+})
+
+test('a block that is undone makes it pending again, the same bytes go again, and its end is told once', async () => {
+  const transfer = await aTransfer()
+  const before = await node.snapshot()
+  await work(worker, async () => (await shown(transfer)).status === 'confirmed')
+  const { txHash } = await shown(transfer)
+  await node.setAutomine(false)
+  await node.revert({ id: before })
+  await work(worker, async () => (await shown(transfer)).status === 'pending')
+  expect(await usdc(transfer.to)).toBe(0n)
+  await node.setAutomine(true)
+  await work(worker)
+  await expectArrived(transfer)
+  expect((await shown(transfer)).txHash).toBe(txHash)
+}, 30_000)
+
+test('a block that is undone and a stranger who is then faster leave one transfer, with his hash', async () => {
+  const transfer = await aTransfer()
+  const row = await signed(transfer)
+  const before = await node.snapshot()
+  await work(worker, async () => (await shown(transfer)).status === 'confirmed')
+  await node.setAutomine(false)
+  await node.revert({ id: before })
+  await node.setAutomine(true)
+  const hash = await frontRun(row)
+  await work(worker)
+  await expectArrived(transfer)
+  expect((await shown(transfer)).txHash).toBe(hash)
+}, 30_000)
+
+test('of one transaction each transfer is judged by itself', async () => {
+  const refused = await aTransfer()
+  const fine = await aTransfer()
+  await listed('blacklist', refused.child)
+  await work(worker, async () => (await rowOf(refused)).unresolved)
+  await expectArrived(fine)
+  const transactionId = await world.database.db.one(
+    z.object({ chainTransactionId: id('ctx') }),
+    sql`select chain_transaction_id from transfer_authorisations where transfer_id = ${fine.id}`,
+  )
+  expect(await listInTransaction(world.database.db, transactionId.chainTransactionId), 'all have been told').toEqual([])
+  await listed('unBlacklist', refused.child)
+  clock.forward(60_000)
+  await work(worker)
+  await expectArrived(refused)
+}, 30_000)

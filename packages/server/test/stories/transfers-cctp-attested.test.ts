@@ -1,0 +1,82 @@
+import { devAccount } from '@purser/devnet'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { aCctpStage, type CctpStage, usualFee } from '../cctp-stage.ts'
+import type { Attested } from '../iris.ts'
+import type { Told } from '../partner-double.ts'
+import { bridgeOf } from '../partner-stage.ts'
+
+const zeroNonce = `0x${'00'.repeat(32)}` as const
+let stage: CctpStage
+
+beforeAll(async () => {
+  stage = await aCctpStage()
+})
+afterAll(() => stage?.stop())
+beforeEach(() => stage.renew())
+
+test('an attestation that lapsed is asked for again, and the new one is claimed', async () => {
+  const master = await stage.aTraveller()
+  const body = bridgeOf(master)
+  const reattested = stage.iris.reattested
+  // Its last block is the one that exists: no block to come would take it.
+  stage.iris.says = async (burnt) => {
+    const next = (await stage.onEthereum.getBlockNumber()) + 1n
+    return burnt.complete({ ...usualFee, expirationBlock: stage.iris.reattested > reattested ? next + 1_000n : next })
+  }
+  const sent = await stage.send(body)
+  expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed' })
+  expect(stage.iris.reattested - reattested).toBe(1)
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
+})
+
+const lies: readonly [string, Attested][] = [
+  ['of another amount', { rawAmount: 49_000_000n }],
+  ['for another recipient', { recipient: devAccount.address }],
+  ['of somebody else’s tokens', { ...usualFee, depositor: devAccount.address }],
+  ['of a fee above what was allowed', { rawFee: 5_000_000n }],
+  ['without a number, which Circle’s contracts call delivered from their first day', { nonce: zeroNonce, ...usualFee }],
+  ['that a stranger signed', { ...usualFee, isForged: true }],
+]
+
+test('a message that is not the one that was burnt is not claimed and ends nothing; the true one then is', async () => {
+  const told = new Map<string, number>()
+  const lieOf = new Map<string, Attested>()
+  stage.iris.says = ({ txHash, complete }) => {
+    const count = (told.get(txHash) ?? 0) + 1
+    told.set(txHash, count)
+    return complete(count < 3 ? lieOf.get(txHash) : usualFee)
+  }
+  const burns = []
+  for (const [which, lie] of lies) {
+    const master = await stage.aTraveller()
+    const body = bridgeOf(master)
+    const sent = await stage.send(body)
+    const txHash = String(sent.body.txHash)
+    lieOf.set(txHash, lie)
+    burns.push({ which, txHash, master, to: body.toAddress, sent })
+  }
+  for (const { which, txHash, master, to, sent } of burns) {
+    expect(await stage.ended(sent), which).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
+    expect(told.get(txHash), which).toBeGreaterThanOrEqual(3)
+    expect([await stage.usdcOn(stage.ethereum, to), await stage.claimsOf(master)], which).toEqual([49_995_000n, 1])
+  }
+})
+
+test('a service of Circle’s that is silent, broken or gone for long ends nothing, and the transfer goes on when it is back', async () => {
+  const master = await stage.aTraveller()
+  const body = bridgeOf(master)
+  const faults: Told[] = [
+    { status: 503, json: { error: 'down' } },
+    { status: 429, json: { error: 'slow down' } },
+    { status: 500, text: '<html>' },
+    { text: 'no json' },
+    { json: { messages: 'none' } },
+    { json: { messages: [] } },
+    'cut',
+  ]
+  stage.iris.says = (burnt) => faults.shift() ?? burnt.complete(usualFee)
+  const sent = await stage.send(body)
+  expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed' })
+  expect(faults).toEqual([])
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
+})

@@ -1,0 +1,154 @@
+import { cctpFeeRecipient, fundNative, fundToken } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { aCctpStage, type CctpStage, usualFee } from '../cctp-stage.ts'
+import type { Burnt } from '../iris.ts'
+import type { Told } from '../partner-double.ts'
+import { bridgeOf } from '../partner-stage.ts'
+import { type Answer, aWorld, codeOf } from '../world.ts'
+
+let stage: CctpStage
+
+beforeAll(async () => {
+  stage = await aCctpStage()
+})
+afterAll(() => stage?.stop())
+beforeEach(() => stage.renew())
+afterEach(() => stage.onBase.setAutomine(true))
+
+test('USDC is burnt here, attested, and minted there by our own claim; its end is told once', async () => {
+  const master = await stage.aTraveller()
+  const body = bridgeOf(master)
+  const said: ((burnt: Burnt) => Told)[] = [
+    () => ({ status: 404, json: { code: 404, error: 'Message not found' } }),
+    (burnt) => burnt.pending(),
+    (burnt) => burnt.pending('insufficient_fee'),
+  ]
+  stage.iris.says = (burnt) => said.shift()?.(burnt) ?? burnt.complete(usualFee)
+  const collected = await stage.usdcOn(stage.ethereum, cctpFeeRecipient)
+  const sent = await stage.send(body)
+  expect(sent.body).toMatchObject({ status: 'pending', route: 'partner-bridge', toAmount: '49.995' })
+  expect(sent.body.routeReason).toMatch(/Circle burns USDC.*Circle keeps 0\.005 USDC/)
+  expect(await stage.usdcOn(stage.base, master.address), 'burnt').toBe(50_000_000n)
+  const ended = await stage.ended(sent)
+  expect(ended).toMatchObject({ status: 'confirmed', toAmount: '49.995', receivedToken: null })
+  expect(said, 'each was waited for').toEqual([])
+  expect(await stage.usdcOn(stage.ethereum, body.toAddress)).toBe(49_995_000n)
+  expect((await stage.usdcOn(stage.ethereum, cctpFeeRecipient)) - collected).toBe(5_000n)
+  expect(await stage.claimsOf(master)).toBe(1)
+  await stage.mine(5)
+  expect((await stage.eventsOf(sent)).map(({ type, payload }) => [type, payload.toAmount])).toEqual([
+    ['transfer.completed', '49.995'],
+  ])
+})
+
+test('where Circle has no early fee the burn is the ordinary one, and everything arrives', async () => {
+  stage.iris.fees = stage.iris.fees.slice(1)
+  const thresholds: string[] = []
+  stage.iris.says = (burnt) => {
+    thresholds.push(burnt.sent.slice(2 + 140 * 2, 2 + 144 * 2))
+    return burnt.complete()
+  }
+  const body = bridgeOf(await stage.aTraveller())
+  const sent = await stage.send(body)
+  expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', toAmount: '50' })
+  expect(await stage.usdcOn(stage.ethereum, body.toAddress)).toBe(50_000_000n)
+  expect(thresholds[0]).toBe('000007d0')
+})
+
+test('without gas on the other chain the claim waits, and is made once there is some', async () => {
+  const master = await stage.aTraveller(0n)
+  const body = bridgeOf(master)
+  const sent = await stage.send(body)
+  await stage.untilSaid(sent, 'complete: no gas to claim')
+  expect([(await stage.get(sent)).status, await stage.claimsOf(master)]).toEqual(['pending', 0])
+  await fundNative(stage.ethereum, master.address, 10n ** 18n)
+  expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
+})
+
+test('what somebody else delivers is complete without a claim of ours, once no reorganisation can undo it', async () => {
+  const master = await stage.aTraveller(0n)
+  const body = bridgeOf(master)
+  let burnt: Burnt | undefined
+  stage.iris.says = (one) => {
+    burnt = one
+    return one.complete(usualFee)
+  }
+  const sent = await stage.send(body)
+  await stage.untilSaid(sent, 'complete: no gas to claim')
+  if (burnt === undefined) throw new Error('nothing was asked')
+  const before = await stage.onEthereum.snapshot()
+  await stage.claimAsStranger(burnt)
+  const asked = stage.iris.asked.length
+  await expect.poll(() => stage.iris.asked.length, { timeout: 15_000 }).toBeGreaterThan(asked + 1)
+  expect((await stage.get(sent)).status, 'its block may still be undone').toBe('pending')
+  await stage.onEthereum.revert({ id: before })
+  expect(await stage.usdcOn(stage.ethereum, body.toAddress)).toBe(0n)
+  await stage.untilSaid(sent, 'complete: no gas to claim')
+  await stage.claimAsStranger(burnt)
+  expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 0])
+  expect((await stage.eventsOf(sent)).map(({ type }) => type)).toEqual(['transfer.completed'])
+})
+
+test('nothing is burnt for a chain on which nobody of ours could claim', async () => {
+  const blind = await aWorld({ chains: [stage.base], config: { partners: { cctp: { baseUrl: stage.iris.url } } } })
+  try {
+    const org = await blind.organisation()
+    const path = '/wallet-infra/master-wallets'
+    const { body } = await blind.call(org.liveKey, 'POST', path, { chain: 'base', supportedTokens: ['USDC'] })
+    const master = { id: String(body.id), address: body.address as Address }
+    await fundNative(stage.base, master.address, 10n ** 18n)
+    await fundToken(stage.base, 'USDC', master.address, 100_000_000n)
+    const refused = await blind.call(org.liveKey, 'POST', '/wallet-infra/transfer', bridgeOf(master))
+    expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-not-configured'])
+    expect(await stage.usdcOn(stage.base, master.address)).toBe(100_000_000n)
+  } finally {
+    await blind.stop()
+  }
+})
+
+test('a burn that a reorganisation undoes is burnt again as the same bytes, and Circle is asked of none that may be undone', async () => {
+  const master = await stage.aTraveller()
+  const body = bridgeOf(master)
+  const before = await stage.onBase.snapshot()
+  const sent = await stage.send(body)
+  expect(sent.body.status).toBe('pending')
+  await stage.onBase.setAutomine(false)
+  await stage.onBase.revert({ id: before })
+  await expect.poll(async () => leftAtOf(sent), { timeout: 15_000 }).toBeNull()
+  expect(await stage.usdcOn(stage.base, master.address)).toBe(100_000_000n)
+  expect(stage.iris.asked.filter(({ query }) => query.transactionHash === sent.body.txHash)).toEqual([])
+  expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', txHash: sent.body.txHash })
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
+  expect(await stage.countOf(master.address, 'base'), 'approval and burn').toBe(2)
+  expect((await stage.eventsOf(sent)).map(({ type }) => type)).toEqual(['transfer.completed'])
+})
+
+test('an approval that a reorganisation undoes after its call was sent goes first again, and the money moves once', async () => {
+  const master = await stage.aTraveller()
+  const body = bridgeOf(master)
+  const before = await stage.onBase.snapshot()
+  await stage.onBase.setAutomine(false)
+  const answer = stage.send(body)
+  await stage.untilBroadcast(master.address, 1)
+  await stage.onBase.mine({ blocks: 1 })
+  await stage.untilBroadcast(master.address, 2)
+  await stage.onBase.revert({ id: before })
+  const mined = setInterval(() => void stage.mine(), 300)
+  const sent = await answer.finally(() => clearInterval(mined))
+  expect([sent.status, sent.body.status]).toEqual([201, 'pending'])
+  expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed' })
+  expect(await stage.usdcOn(stage.base, master.address)).toBe(50_000_000n)
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
+  expect(await stage.countOf(master.address, 'base')).toBe(2)
+})
+
+function leftAtOf({ body }: Answer): Promise<Date | null> {
+  const row = z.object({ leftAt: z.date().nullable() })
+  const statement = sql`select left_at from transfers where id = ${String(body.id)}`
+  return stage.world.database.db.one(row, statement).then(({ leftAt }) => leftAt)
+}

@@ -1,0 +1,215 @@
+import {
+  type BridgeRelayer,
+  createBridgeRelayer,
+  type DevChain,
+  fundSandbox,
+  fundToken,
+  sandboxPoolAddress,
+  sendFromDevAccount,
+  startChain,
+  tokenBalance,
+} from '@purser/devnet'
+import { formatAmount, parseAmount } from '@purser/protocol'
+import { type Address, createPublicClient, encodeFunctionData, erc20Abi, http, parseAbi } from 'viem'
+import { generatePrivateKey } from 'viem/accounts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Quoted, RoutingPartners } from '../../src/partners/routing/port.ts'
+import { masters, partners, path, stranger } from '../partner-stage.ts'
+import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
+
+const alphaUsd: Address = '0x20C0000000000000000000000000000000000001'
+const config = { transferWaitMs: 20_000, partners } as const
+
+let tempo: DevChain
+let base: DevChain
+let world: World
+let org: Org
+let relayer: BridgeRelayer
+/** The first quote that the sandbox gives is what it says from then on, while this is set. */
+let remembered: { quoted?: Quoted } | undefined
+
+beforeAll(async () => {
+  ;[tempo, base] = await Promise.all([
+    startChain({ network: 'tempo-moderato' }),
+    startChain({ network: 'base-sepolia' }),
+  ])
+  await Promise.all([fundSandbox(tempo), fundSandbox(base)])
+  relayer = createBridgeRelayer([tempo, base])
+  world = await aWorld({
+    chains: [tempo, base],
+    config,
+    boot: { routing: (opened) => ({ ...opened, test: steady(opened.test) }) },
+  })
+  org = await world.organisation()
+})
+afterAll(async () => {
+  await world?.stop()
+  await Promise.all([tempo?.stop(), base?.stop()])
+})
+beforeEach(() => {
+  remembered = undefined
+})
+
+function steady({ sandbox }: RoutingPartners['test']): RoutingPartners['test'] {
+  if (sandbox === undefined) return {}
+  const quote: typeof sandbox.quote = async (request) => {
+    const quoted = remembered?.quoted ?? (await sandbox.quote(request))
+    if (remembered !== undefined) remembered.quoted = quoted
+    return quoted
+  }
+  return { sandbox: { ...sandbox, quote } }
+}
+
+interface Managed {
+  readonly id: string
+  readonly address: Address
+}
+
+async function aMaster(at: World = world, key = org.testKey): Promise<Managed> {
+  const { body } = await at.call(key, 'POST', masters, { chain: 'tempo', supportedTokens: ['AlphaUSD', 'pathUSD'] })
+  return { id: String(body.id), address: body.address as Address }
+}
+
+function swapOf(from: Managed, changes: Record<string, unknown> = {}) {
+  const usual = { fromToken: 'AlphaUSD', toChain: 'tempo', toToken: 'pathUSD', amount: '10', toAddress: stranger() }
+  return { fromWalletId: from.id, ...usual, ...changes }
+}
+
+const send = (body: object): Promise<Answer> => world.call(org.testKey, 'POST', path, body)
+const alpha = (address: Address) => tokenBalance(tempo, 'AlphaUSD', address)
+const client = () => createPublicClient({ transport: http(tempo.rpcUrl) })
+
+function allowanceOf(owner: Address, spender: Address): Promise<bigint> {
+  return client().readContract({ address: alphaUsd, abi: erc20Abi, functionName: 'allowance', args: [owner, spender] })
+}
+
+const Sent = z.object({ type: z.string(), feeToken: z.string(), calls: z.array(z.object({ to: z.string() })) })
+
+async function node(method: string, ...params: readonly unknown[]): Promise<unknown> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(tempo.rpcUrl, { method: 'POST', headers, body })
+  return z.object({ result: z.unknown() }).parse(await answer.json()).result
+}
+
+test('one token of Tempo becomes another in one transaction, approval and all, its fee paid in the token that is let go', async () => {
+  const master = await aMaster()
+  await fundToken(tempo, 'AlphaUSD', master.address, 20_000_000n)
+  const body = swapOf(master)
+  const sent = await send(body)
+  expect([sent.status, sent.body.status, sent.body.route, sent.body.feeToken]).toEqual([
+    201,
+    'confirmed',
+    'partner-swap',
+    'AlphaUSD',
+  ])
+  const arrived = await tokenBalance(tempo, 'pathUSD', body.toAddress)
+  expect(arrived).toBeGreaterThan(9_900_000n)
+  expect(sent.body.toAmount).toBe(formatAmount(arrived, 6))
+  expect(20_000_000n - (await alpha(master.address))).toBe(10_000_000n + rawOf(sent.body.feeAmount))
+  expect(await allowanceOf(master.address, sandboxPoolAddress)).toBe(0n)
+  const { type, feeToken, calls } = Sent.parse(await node('eth_getTransactionByHash', sent.body.txHash))
+  expect([type, feeToken]).toEqual(['0x76', alphaUsd.toLowerCase()])
+  expect(calls.map(({ to }) => to)).toEqual([alphaUsd, sandboxPoolAddress].map((one) => one.toLowerCase()))
+  expect(await client().getTransactionCount({ address: master.address })).toBe(1)
+})
+
+function rawOf(amount: unknown): bigint {
+  const raw = parseAmount(String(amount), 6)
+  if (typeof raw !== 'bigint') throw new Error(`no amount: ${raw}`)
+  return raw
+}
+
+test('a bridge out of Tempo is answered once it has left, arrives, and holds nothing against the wallet any more', async () => {
+  const master = await aMaster()
+  await fundToken(tempo, 'AlphaUSD', master.address, 60_000_000n)
+  const body = swapOf(master, { toChain: 'base', toToken: 'USDC', amount: '25' })
+  const sent = await send(body)
+  expect([sent.status, sent.body.status, sent.body.route, sent.body.toAmount]).toEqual([
+    201,
+    'pending',
+    'partner-bridge',
+    '24.975',
+  ])
+  expect((await send({ ...body, toAddress: stranger() })).status, 'the rest may go too').toBe(201)
+  await relayer.pass()
+  const state = async () => (await world.call(org.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body
+  await expect.poll(async () => (await state()).status, { timeout: 20_000 }).toBe('confirmed')
+  expect(await state()).toMatchObject({ toAmount: '24.975', feeToken: 'AlphaUSD', feeAmount: sent.body.feeAmount })
+  expect(rawOf(sent.body.feeAmount)).toBeGreaterThan(0n)
+  expect(await tokenBalance(base, 'USDC', body.toAddress)).toBe(24_975_000n)
+})
+
+test('a child on Tempo swaps by itself: nobody has to send it anything for its fee', async () => {
+  const master = await aMaster()
+  const made = await world.call(org.testKey, 'POST', `${masters}/${master.id}/child-addresses`, {})
+  const child = { id: String(made.body.id), address: made.body.address as Address }
+  await fundToken(tempo, 'AlphaUSD', child.address, 11_000_000n)
+  const body = swapOf(child)
+  const sent = await send(body)
+  expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
+  expect(await alpha(child.address)).toBe(1_000_000n - rawOf(sent.body.feeAmount))
+  expect(await client().getTransactionCount({ address: master.address })).toBe(0)
+})
+
+test('the fee is weighed with the amount, to the unit', async () => {
+  const master = await aMaster()
+  const body = swapOf(master)
+  remembered = {}
+  // A unit more than the amount: a balance that comes to nothing would give gas back.
+  await fundToken(tempo, 'AlphaUSD', master.address, 10_000_001n)
+  // Blocks without transactions bring the base fee to its floor, where it stays.
+  await node('anvil_mine', '0x200')
+  const short = await send(body)
+  expect([short.status, codeOf(short)]).toEqual([422, 'insufficient-balance'])
+  const [{ token, required, available }] = z
+    .tuple([z.object({ token: z.string(), required: z.string(), available: z.string() })])
+    .parse(short.body.balances)
+  expect([token, available]).toEqual(['AlphaUSD', '10.000001'])
+  const missing = rawOf(required) - 10_000_001n
+  expect(missing).toBeGreaterThan(0n)
+  await fundToken(tempo, 'AlphaUSD', master.address, missing - 1n)
+  const still = await send(body)
+  expect([still.status, still.body.balances]).toEqual([
+    422,
+    [{ token: 'AlphaUSD', required, available: formatAmount(rawOf(required) - 1n, 6) }],
+  ])
+  await fundToken(tempo, 'AlphaUSD', master.address, 1n)
+  const sent = await send(body)
+  expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
+})
+
+test('a swap that another process sends after the market moved fails with its fee spent, its money there and no approval behind', async () => {
+  const planning = await aWorld({ chains: [tempo, base], config: { ...config, role: 'api', transferWaitMs: 0 } })
+  try {
+    const own = await planning.organisation()
+    const master = await aMaster(planning, own.testKey)
+    await fundToken(tempo, 'AlphaUSD', master.address, 20_000_000n)
+    const body = swapOf(master)
+    const sent = await planning.call(own.testKey, 'POST', path, body)
+    expect([sent.status, sent.body.status, sent.body.txHash]).toEqual([201, 'pending', null])
+    await moveMarket()
+    await planning.another({ role: 'work' })
+    const state = async () => (await planning.call(own.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body
+    await expect.poll(async () => (await state()).status, { timeout: 20_000 }).toBe('failed')
+    const { reason, feeAmount, txHash } = await state()
+    expect([reason, txHash]).toEqual(['reverted', expect.stringMatching(/^0x/)])
+    expect(await alpha(master.address)).toBe(20_000_000n - rawOf(feeAmount))
+    expect(await allowanceOf(master.address, sandboxPoolAddress)).toBe(0n)
+    expect(await tokenBalance(tempo, 'pathUSD', body.toAddress)).toBe(0n)
+  } finally {
+    await planning.stop()
+  }
+})
+
+/** Somebody else swaps so much that the price is another. */
+async function moveMarket(): Promise<void> {
+  const rawAmount = 1_000_000n * 1_000_000n
+  const approve = encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [sandboxPoolAddress, rawAmount] })
+  await sendFromDevAccount(tempo, alphaUsd, approve)
+  const abi = parseAbi(['function swap(bytes32, address, uint256, address, uint256, address)'])
+  const pathUsd = tempo.tokens.pathUSD ?? '0x'
+  const args = [generatePrivateKey(), alphaUsd, rawAmount, pathUsd, 1n, stranger()] as const
+  await sendFromDevAccount(tempo, sandboxPoolAddress, encodeFunctionData({ abi, functionName: 'swap', args }))
+}

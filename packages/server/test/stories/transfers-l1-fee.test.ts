@@ -1,0 +1,243 @@
+import { fundNative, fundToken, setL1Fee, tokenBalance } from '@purser/devnet'
+import { formatAmount, parseAmount } from '@purser/protocol'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import {
+  aChild,
+  aMaster,
+  aTransferStage,
+  attemptsOf,
+  begin,
+  bodyFrom,
+  hasEnded,
+  type Managed,
+  path,
+  patient,
+  send,
+  type TransferStage,
+  transferOf,
+  untilSent,
+} from '../transfer-stage.ts'
+import { codeOf } from '../world.ts'
+
+// The chain really takes a data fee, and keeps out of its blocks whoever cannot pay it; only its receipts do not tell of it, which the node
+// before it adds as op-geth does.
+const gwei = 10n ** 9n
+const l1 = 3n * 10n ** 12n
+const operator = 10n ** 12n
+const oracle = '0x420000000000000000000000000000000000000F'
+const plainGas = 21_000n
+const pittance = 10n ** 13n
+let stage: TransferStage
+
+beforeAll(async () => {
+  // An operator who pays no gas for anybody: a child's comes from its master.
+  stage = await aTransferStage({ takesL1Fee: true, config: { settleGasPerDayMax: 0n } })
+  await setL1Fee(stage.dev, { l1, operator })
+  tellOfFees()
+})
+afterEach(async () => {
+  await stage.chain.setAutomine(true)
+  await setL1Fee(stage.dev, { l1, operator })
+})
+afterAll(() => stage?.stop())
+
+/** From the next block on; it falls again with every block that is not full. */
+async function mineAtBaseFee(baseFee: bigint): Promise<void> {
+  await stage.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFee })
+  await stage.chain.mine({ blocks: 1 })
+}
+
+function tellOfFees(): void {
+  const told = { l1Fee: hex(l1), operatorFeeScalar: '0x0', operatorFeeConstant: hex(operator) }
+  stage.node.lie('eth_getTransactionReceipt', async ({ truth }) => {
+    const said = await truth()
+    return 'result' in said && said.result !== null ? { result: { ...Object(said.result), ...told } } : said
+  })
+}
+
+function hex(value: bigint): string {
+  return `0x${value.toString(16)}`
+}
+
+function coinFrom(from: Managed, amount: bigint) {
+  return bodyFrom(from, { fromToken: 'ETH', toToken: 'ETH', amount: formatAmount(amount, 18) })
+}
+
+/** The most wei that a transfer may cost now. */
+async function feeOf(body: unknown): Promise<bigint> {
+  const quoted = await stage.world.call(stage.key, 'POST', `${path}/quote`, body)
+  const raw = parseAmount(String(quoted.body.feeAmount), 18)
+  if (typeof raw !== 'bigint') throw new Error(`no fee: ${JSON.stringify(quoted.body)}`)
+  return raw
+}
+
+/** The same without what the network takes beside the gas. */
+async function gasOf(body: unknown): Promise<bigint> {
+  await setL1Fee(stage.dev, { l1: 0n })
+  const fee = await feeOf(body)
+  await setL1Fee(stage.dev, { l1, operator })
+  return fee
+}
+
+async function paidBy({ address }: Managed, had: bigint, sent = 0n): Promise<string> {
+  return formatAmount(had - sent - (await stage.chain.getBalance({ address })), 18)
+}
+
+async function expectRefused(body: unknown, required: bigint, available: bigint): Promise<void> {
+  const refused = await send(stage, body)
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'insufficient-balance'])
+  expect(refused.body.balances).toEqual([
+    { token: 'ETH', required: formatAmount(required, 18), available: formatAmount(available, 18) },
+  ])
+}
+
+test('the chain of these tests keeps out who can pay for the gas and not for the data fee', async () => {
+  const master = await aMaster(stage)
+  const body = coinFrom(master, 10n ** 17n)
+  const gas = await gasOf(body)
+  await setL1Fee(stage.dev, { l1: 0n })
+  await stage.chain.setAutomine(false)
+  const id = await begin(stage, body)
+  await fundNative(stage.dev, master.address, 10n ** 17n + gas)
+  await setL1Fee(stage.dev, { l1: 10n ** 15n })
+  await stage.chain.setAutomine(true)
+  await stage.chain.mine({ blocks: 2 })
+  expect(await hasEnded(stage, id)).toBe(false)
+  await fundNative(stage.dev, master.address, 10n ** 18n)
+})
+
+test('a quote counts twice what the network takes for the bytes, which is more than the transfer then pays, and that is told to the wei', async () => {
+  const master = await aMaster(stage)
+  const body = bodyFrom(master)
+  const [fee, gas] = [await feeOf(body), await gasOf(body)]
+  expect(fee - gas).toBeGreaterThan(2n * l1 + operator)
+  expect(fee - gas).toBeLessThan(10n * l1 + operator)
+  const sent = await send(stage, body)
+  expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
+  expect(sent.body.feeAmount).toBe(await paidBy(master, 10n ** 18n))
+  expect(parseAmount(String(sent.body.feeAmount), 18)).toBeLessThan(fee)
+})
+
+test('of the coin, all but the fee that is quoted goes, and one wei more is refused before anything is signed', async () => {
+  const master = await aMaster(stage)
+  const amount = 10n ** 17n + 1n
+  const body = coinFrom(master, amount)
+  const fee = await feeOf(body)
+  await fundNative(stage.dev, master.address, amount + fee - 1n)
+  await expectRefused(body, amount + fee, amount + fee - 1n)
+  await fundNative(stage.dev, master.address, amount + fee)
+  const sent = await send(stage, body)
+  expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
+  expect(sent.body.feeAmount).toBe(await paidBy(master, amount + fee, amount))
+})
+
+test('what transfers under way will pay for their bytes is not there for the next one', async () => {
+  const master = await aMaster(stage)
+  const amount = 10n ** 16n
+  const fee = await feeOf(coinFrom(master, amount))
+  await fundNative(stage.dev, master.address, 2n * (amount + fee))
+  await stage.chain.setAutomine(false)
+  const first = await begin(stage, coinFrom(master, amount))
+  await expectRefused(coinFrom(master, amount + 1n), amount + fee + 1n, amount + fee)
+  const second = await begin(stage, coinFrom(master, amount))
+  await stage.chain.setAutomine(true)
+  await stage.chain.mine({ blocks: 1 })
+  for (const id of [first, second])
+    await expect.poll(async () => (await transferOf(stage, id)).status, patient).toBe('confirmed')
+})
+
+/**
+ * A child without enough for its gas. This chain tries no call of an account that could not pay for the bytes of it, which op-geth and op-reth
+ * do: so much it has.
+ */
+async function aPoorChild(master: Managed): Promise<Managed> {
+  const child = await aChild(stage, master)
+  await fundToken(stage.dev, 'USDC', child.address, 2_500_000n)
+  await fundNative(stage.dev, child.address, pittance)
+  return child
+}
+
+test('a child is sent what its call pays beside the gas too, and the transfer tells what both of them paid', async () => {
+  const master = await aMaster(stage, { usdc: 0n })
+  const child = await aPoorChild(master)
+  const body = bodyFrom(child)
+  const quoted = await feeOf(body)
+  const plain = await feeOf(coinFrom(master, 1n))
+  const topUp = 2n * (quoted - plain) - pittance
+  await fundNative(stage.dev, master.address, topUp + plain - 1n)
+  await expectRefused(body, topUp + plain, topUp + plain - 1n)
+  await fundNative(stage.dev, master.address, topUp + plain)
+  const sent = await send(stage, body)
+  expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
+  expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
+  const left = await stage.chain.getBalance({ address: child.address })
+  expect(sent.body.feeAmount).toBe(await paidBy(master, topUp + plain + pittance, left))
+})
+
+test('a child whose data fee has risen above all that it has is sent more by its master, and the transfer goes', async () => {
+  const master = await aMaster(stage, { usdc: 0n })
+  const child = await aPoorChild(master)
+  await stage.chain.setAutomine(false)
+  const body = bodyFrom(child)
+  const id = await begin(stage, body)
+  await untilSent(stage, id)
+  await setL1Fee(stage.dev, { l1: 10n ** 15n })
+  await stage.chain.mine({ blocks: 1 })
+  await untilSent(stage, id, 2)
+  const ended = async (): Promise<boolean> => {
+    stage.clock.forward(4_000)
+    await stage.chain.mine({ blocks: 1 })
+    return hasEnded(stage, id)
+  }
+  await expect.poll(ended, patient).toBe(true)
+  expect((await transferOf(stage, id)).status).toBe('confirmed')
+  expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
+  expect((await attemptsOf(stage, id)).length, 'the top-up, the call, and the refill').toBeGreaterThan(2)
+})
+
+test('a child whose gas more than doubled after it was sent it offers what it has without its data fee, and the transfer goes', async () => {
+  const master = await aMaster(stage, { usdc: 0n })
+  const child = await aPoorChild(master)
+  await stage.chain.setAutomine(false)
+  await mineAtBaseFee(gwei)
+  const body = bodyFrom(child)
+  const id = await begin(stage, body)
+  await untilSent(stage, id)
+  // Nobody sees that the top-up is there before fees have risen.
+  stage.node.lie('eth_getTransactionReceipt', () => ({ result: null }))
+  await mineAtBaseFee(gwei)
+  await mineAtBaseFee(3n * gwei)
+  tellOfFees()
+  const ended = async (): Promise<boolean> => {
+    stage.clock.forward(4_000)
+    await mineAtBaseFee(3n * gwei)
+    return hasEnded(stage, id)
+  }
+  await expect.poll(async () => (await attemptsOf(stage, id)).length, patient).toBeGreaterThan(1)
+  await expect.poll(ended, patient).toBe(true)
+  expect((await transferOf(stage, id)).status).toBe('confirmed')
+  expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
+  expect(new Set((await attemptsOf(stage, id)).map(({ nonce }) => nonce)), 'no refill was needed').toEqual(
+    new Set([0n]),
+  )
+})
+
+test('a node that tells an absurd data fee has it counted up to the limit, and no more is asked of a wallet', async () => {
+  const master = await aMaster(stage)
+  const body = coinFrom(master, 1n)
+  const gas = await gasOf(body)
+  await stage.chain.setStorageAt({ address: oracle, index: 0, value: `0x${'f'.repeat(32).padStart(64, '0')}` })
+  const limited = (await feeOf(body)) - 10n ** 16n
+  expect(limited % plainGas).toBe(0n)
+  expect(limited).toBeGreaterThan(0n)
+  expect(limited).toBeLessThanOrEqual(gas * 2n)
+})
+
+test('a network whose oracle does not say its data fee is no network without one: nothing is sent', async () => {
+  const master = await aMaster(stage)
+  const body = coinFrom(master, 1n)
+  await stage.chain.setCode({ address: oracle, bytecode: '0x5f5ffd' })
+  const refused = await send(stage, body)
+  expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-unavailable'])
+  expect(await stage.chain.getBalance({ address: body.toAddress })).toBe(0n)
+})

@@ -1,0 +1,313 @@
+import { type DevChain, installLifiDiamond, startChain, tokenBalance } from '@purser/devnet'
+import { type Address, networkByName, tokenBySymbol, zeroAddress } from '@purser/protocol'
+import { encodeAbiParameters, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { lifiDiamond } from '../../src/partners/routing/lifi.ts'
+import { aLiveStage, type LiveStage, nodeOf } from '../live-stage.ts'
+import { type Asked, aPartner, type PartnerDouble, type Told } from '../partner-double.ts'
+import { bridgeOf, stranger, swapOf } from '../partner-stage.ts'
+import { codeOf } from '../world.ts'
+
+const abi = parseAbi([
+  'struct Swap { address callTo; address approveTo; address sendingAssetId; address receivingAssetId; uint256 fromAmount; bytes callData; bool requiresDeposit }',
+  'struct Bridge { bytes32 transactionId; string bridge; string integrator; address referrer; address sendingAssetId; address receiver; uint256 minAmount; uint256 destinationChainId; bool hasSourceSwaps; bool hasDestinationCall }',
+  'struct Across { address receiverAddress; uint256 outputAmount }',
+  'function swapTokensSingleV3ERC20ToNative(bytes32 id, string integrator, string referrer, address receiver, uint256 minAmount, Swap swap)',
+  'function startBridgeTokensViaAcrossV3(Bridge bridge, Across across)',
+])
+const zeros = `0x${'00'.repeat(32)}` as const
+const hash = `0x${'ef'.repeat(32)}` as const
+const usdt = addressOf('ethereum', 'USDT')
+
+let base: DevChain
+let lifi: PartnerDouble
+let stage: LiveStage
+/** How the next quote differs from an honest one, and what is said of each transaction in turn; the last word stays. */
+let lie: (asked: Asked) => Lie | Told
+let words: Map<string, Told[]>
+
+interface Lie {
+  readonly to?: Address
+  readonly approvalAddress?: Address
+  readonly chainId?: number
+  readonly value?: string
+  readonly receiver?: Address
+  readonly toAmountMin?: string
+  /** What the exchange gives in truth. */
+  readonly paid?: bigint
+}
+
+beforeAll(async () => {
+  base = await startChain({ network: 'base' })
+  await installLifiDiamond(base, lifiDiamond)
+  lifi = await aPartner(answered)
+  stage = await aLiveStage([base], { lifi: { baseUrl: `${lifi.url}/v1`, apiKey: 'lifi-secret' } })
+})
+afterAll(async () => {
+  await stage?.stop()
+  await lifi?.stop()
+  await base?.stop()
+})
+beforeEach(() => {
+  lie = () => ({})
+  words = new Map()
+})
+
+function addressOf(network: string, symbol: string): Address {
+  const found = networkByName(network)
+  return (found && tokenBySymbol(found, symbol)?.address) ?? zeroAddress
+}
+
+function answered(asked: Asked): Told {
+  if (asked.path === '/v1/status') {
+    const said = words.get(asked.query.txHash ?? '') ?? []
+    return (said.length > 1 ? said.shift() : said[0]) ?? { json: { status: 'NOT_FOUND' } }
+  }
+  const told = lie(asked)
+  return typeof told === 'string' || 'json' in told || 'text' in told ? told : quoteOf(asked.query, told)
+}
+
+/** In the shape of `GET /v1/quote`: fifty dollars are 49.9 there, or 0.015 ETH here. */
+function quoteOf(query: Asked['query'], changes: Lie): Told {
+  const isSwap = query.fromChain === query.toChain
+  const [toAmount, toAmountMin] = isSwap ? ['15000000000000000', '14950000000000000'] : ['49900000', '49800000']
+  const receiver = changes.receiver ?? (query.toAddress as Address)
+  const token = (side: 'from' | 'to') => ({
+    address: query[`${side}Token`],
+    chainId: Number(query[`${side}Chain`]),
+    symbol: 'TKN',
+    decimals: 6,
+    priceUSD: '1',
+  })
+  const call = { query, receiver, rawOutMin: BigInt(toAmountMin), paid: changes.paid ?? BigInt(toAmount) }
+  return {
+    json: {
+      id: 'e1c87be5-80be-4e2d-8c96-a6492566a739',
+      type: 'lifi',
+      tool: isSwap ? 'sushiswap' : 'across',
+      action: {
+        fromToken: token('from'),
+        toToken: token('to'),
+        fromAmount: query.fromAmount,
+        toAddress: query.toAddress,
+        slippage: 0.005,
+      },
+      estimate: {
+        tool: 'across',
+        ...{ fromAmount: query.fromAmount, toAmount, toAmountMin: changes.toAmountMin ?? toAmountMin },
+        approvalAddress: changes.approvalAddress ?? lifiDiamond,
+        executionDuration: 4,
+        feeCosts: [{ name: 'LIFI Fixed Fee', amount: '25000', token: { symbol: 'USDC' }, included: true }],
+      },
+      includedSteps: [],
+      integrator: 'lifi-api',
+      transactionRequest: {
+        from: query.fromAddress,
+        to: changes.to ?? lifiDiamond,
+        chainId: changes.chainId ?? 8_453,
+        data: isSwap ? swapping(call) : bridging(call),
+        value: changes.value ?? '0x0',
+        gasPrice: '0x3eaf2c6',
+        gasLimit: '0x45e8a',
+      },
+    },
+  }
+}
+
+interface Meant {
+  readonly query: Asked['query']
+  readonly receiver: Address
+  readonly rawOutMin: bigint
+  readonly paid: bigint
+}
+
+function bridging({ query, receiver }: Meant): Hex {
+  const data = {
+    ...{ transactionId: zeros, bridge: 'across', integrator: 'lifi-api', referrer: zeroAddress },
+    ...{ sendingAssetId: query.fromToken as Address, receiver, minAmount: BigInt(query.fromAmount ?? '0') },
+    ...{ destinationChainId: BigInt(query.toChain ?? '0'), hasSourceSwaps: false, hasDestinationCall: false },
+  }
+  const args = [data, { receiverAddress: receiver, outputAmount: 1n }] as const
+  return encodeFunctionData({ abi, functionName: 'startBridgeTokensViaAcrossV3', args })
+}
+
+function swapping({ query, receiver, rawOutMin, paid }: Meant): Hex {
+  const swap = {
+    ...{ callTo: lifiDiamond, approveTo: lifiDiamond, requiresDeposit: true },
+    ...{ sendingAssetId: query.fromToken as Address, receivingAssetId: query.toToken as Address },
+    fromAmount: BigInt(query.fromAmount ?? '0'),
+    callData: encodeAbiParameters([{ type: 'uint256' }], [paid]),
+  }
+  const args = [zeros, 'lifi-api', '', receiver, rawOutMin, swap] as const
+  return encodeFunctionData({ abi, functionName: 'swapTokensSingleV3ERC20ToNative', args })
+}
+
+const said = (status: string, substatus?: string, receiving?: object): Told => ({
+  json: {
+    transactionId: zeros,
+    status,
+    ...(substatus && { substatus }),
+    ...(receiving && { receiving }),
+    tool: 'across',
+  },
+})
+const arrived = (amount: string, changes: { readonly chainId?: number; readonly address?: Address } = {}) => ({
+  chainId: changes.chainId ?? 1,
+  txHash: hash,
+  amount,
+  token: { address: changes.address ?? usdt, symbol: 'USDT', decimals: 6 },
+})
+const toUsdt = { toToken: 'USDT' }
+const done = said('DONE', 'COMPLETED', arrived('49850000'))
+const huge = { text: `{"status":"DONE","pad":"${'x'.repeat(3_000_000)}"}` }
+
+const ends: readonly [string, Told[], object, string][] = [
+  [
+    'is not seen, waits and arrives',
+    [said('NOT_FOUND'), { status: 404, json: { code: 1003 } }, said('PENDING', 'WAIT_DESTINATION_TRANSACTION'), done],
+    { status: 'confirmed', toAmount: '49.85', destinationTxHash: hash },
+    'transfer.completed',
+  ],
+  [
+    'is given back',
+    [said('DONE', 'REFUNDED', arrived('50000000'))],
+    { status: 'failed', reason: 'refunded', refundTxHash: hash },
+    'transfer.failed',
+  ],
+  [
+    'fails and is given back later',
+    [
+      said('FAILED', 'REFUND_IN_PROGRESS'),
+      said('FAILED', 'UNKNOWN_FAILED_ERROR'),
+      said('DONE', 'REFUNDED', arrived('50000000')),
+    ],
+    { status: 'failed', reason: 'refunded' },
+    'transfer.failed',
+  ],
+  [
+    'fails for good',
+    [said('FAILED', 'EXPIRED')],
+    { status: 'failed', reason: 'partner-failed', refundTxHash: null },
+    'transfer.failed',
+  ],
+  [
+    'arrives as another token',
+    [said('DONE', 'PARTIAL', arrived('10000000000000000', { address: zeroAddress }))],
+    { status: 'confirmed', receivedToken: 'ETH', toAmount: '0.01' },
+    'transfer.completed',
+  ],
+  [
+    'arrives with less than was promised',
+    [said('DONE', 'COMPLETED', arrived('1000000'))],
+    { status: 'confirmed', toAmount: '1', receivedToken: null },
+    'transfer.completed',
+  ],
+  [
+    'is in a state that nobody documented',
+    [said('MELTED'), said('PENDING', 'SIDEWAYS'), said('DONE', 'SIDEWAYS'), said('INVALID'), done],
+    { status: 'confirmed', toAmount: '49.85' },
+    'transfer.completed',
+  ],
+  [
+    'is told of by no usable answer',
+    [
+      { status: 503, json: {} },
+      { status: 429, json: { code: 1005 } },
+      { text: '<html>' },
+      huge,
+      'cut',
+      { status: 302, json: {}, headers: { location: 'http://127.0.0.1:9/' } },
+      done,
+    ],
+    { status: 'confirmed', toAmount: '49.85' },
+    'transfer.completed',
+  ],
+]
+
+test('a bridge by LI.FI ends as it says, whatever it says, once', async () => {
+  const sent = []
+  for (const [which, sequence, end, event] of ends) {
+    const master = await stage.aMaster()
+    const answer = await stage.send(bridgeOf(master, toUsdt))
+    expect([answer.status, answer.body.status, answer.body.toAmount], which).toEqual([201, 'pending', '49.9'])
+    expect(await tokenBalance(base, 'USDC', master.address)).toBe(50_000_000n)
+    words.set(String(answer.body.txHash), [...sequence])
+    sent.push({ which, answer, end, event })
+  }
+  for (const { which, answer, end, event } of sent) {
+    expect(await stage.ended(answer), which).toMatchObject(end)
+    expect(
+      (await stage.eventsOf(answer)).map(({ type }) => type),
+      which,
+    ).toEqual([event])
+    expect(words.get(String(answer.body.txHash)), which).toHaveLength(1)
+  }
+  expect(await tokenBalance(base, 'USDC', lifiDiamond)).toBe(50_000_000n * BigInt(ends.length))
+}, 60_000)
+
+test('dollars become the coin by one approval and one call, and it is told how many came', async () => {
+  const master = await stage.aMaster()
+  const body = swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '50' })
+  const asked = lifi.asked.length
+  const answer = stage.send(body)
+  const sentHash = async () => {
+    await stage.mine()
+    return lifi.asked.slice(asked).find(({ path }) => path === '/v1/status')?.query.txHash ?? ''
+  }
+  await expect.poll(sentHash, { timeout: 15_000 }).toMatch(/^0x/)
+  words.set(await sentHash(), [
+    said('DONE', 'COMPLETED', arrived('15000000000000000', { chainId: 8_453, address: zeroAddress })),
+  ])
+  const sent = await answer
+  expect([sent.status, sent.body.status, sent.body.route, sent.body.toAmount]).toEqual([
+    201,
+    'confirmed',
+    'partner-swap',
+    '0.015',
+  ])
+  expect(await nodeOf(base).getBalance({ address: body.toAddress })).toBe(15n * 10n ** 15n)
+  expect(await stage.countOf(master.address, 'base')).toBe(2)
+  expect(
+    lifi.asked.slice(asked).filter(({ path }) => path === '/v1/quote'),
+    'what was quoted is what is sent',
+  ).toHaveLength(1)
+})
+
+test('a market that gives less than was promised by the time of the call is not called, and the money stays', async () => {
+  const master = await stage.aMaster()
+  lie = () => ({ paid: 1n })
+  const refused = await stage.send(swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '50' }))
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'call-refused'])
+  expect(await tokenBalance(base, 'USDC', master.address)).toBe(100_000_000n)
+})
+
+test.each<[string, Lie | Told]>([
+  ['another contract called', { to: stranger() }],
+  ['the token itself called', { to: addressOf('base', 'USDC') }],
+  ['another contract approved', { approvalAddress: stranger() }],
+  ['a call on another chain', { chainId: 1 }],
+  ['coin on top', { value: '0x1' }],
+  ['somebody else paid', { receiver: stranger() }],
+  ['less than the slippage', { toAmountMin: '49000000' }],
+  ['a redirect followed', { status: 307, json: {}, headers: { location: 'http://127.0.0.1:9/' } }],
+  ['an endless answer read', huge],
+  ['something else than JSON read', { text: 'no' }],
+  ['an empty answer read', { text: '' }],
+  ['patience, with 500', { status: 500, json: { message: 'oops' } }],
+  ['its key renewed, with 401', { status: 401, json: { message: 'Invalid API key' } }],
+])('a LI.FI that wants %s gets nothing signed', async (_, change) => {
+  const master = await stage.aMaster()
+  lie = () => change
+  const refused = await stage.send(bridgeOf(master, toUsdt))
+  expect([refused.status, codeOf(refused)]).toEqual([503, 'partner-unavailable'])
+  expect([await stage.countOf(master.address, 'base'), await tokenBalance(base, 'USDC', master.address)]).toEqual([
+    0,
+    100_000_000n,
+  ])
+})
+
+test('LI.FI’s key is in every request and in no line that was logged', () => {
+  expect(new Set(lifi.asked.map(({ headers }) => headers['x-lifi-api-key']))).toEqual(new Set(['lifi-secret']))
+  expect(stage.lines.join('')).toMatch(/MELTED/)
+  expect(stage.lines.join('')).not.toContain('lifi-secret')
+})

@@ -1,0 +1,54 @@
+import { type Address, encodeTransfer, networkByName, tokenBySymbol } from '@purser/protocol'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Chain } from '../../src/chain/port.ts'
+import { readFacts } from '../../src/features/transfers/facts.ts'
+import type { Coin } from '../../src/features/transfers/weigh.ts'
+import { findSource } from '../../src/features/wallets/index.ts'
+import { isProblem } from '../../src/platform/errors.ts'
+import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { aMaster, aTransferStage, type Managed, stranger, type TransferStage } from '../transfer-stage.ts'
+
+const network = networkByName('base')
+if (network === undefined || network.nativeCoin === null) throw new Error('no such network')
+const eth: Coin = { ...network.nativeCoin, address: undefined }
+const usdc = tokenBySymbol(network, 'USDC')
+if (usdc === undefined) throw new Error('no such token')
+
+let stage: TransferStage
+let chain: Chain
+
+beforeAll(async () => {
+  stage = await aTransferStage()
+  chain = stage.world.server.deps.chains.on(network)
+})
+afterEach(() => stage.node.tellTheTruth())
+afterAll(() => stage?.stop())
+
+async function weigh({ id }: Managed, coin: Coin) {
+  const { deps } = stage.world.server
+  const ctx = forTenant(systemCtx(deps), { organisationId: stage.org.id, environment: 'live' })
+  const source = await findSource(deps.db, ctx.tenant, id)
+  if (source === undefined || network === undefined) throw new Error('no such wallet')
+  return () => readFacts(ctx, { source, network, coin })
+}
+
+test('code that a node never gets through makes nobody wait whose transfer is tried at the same time', async () => {
+  const [from, endless] = [await aMaster(stage), stranger()]
+  stage.node.lie('eth_estimateGas', ({ params: [call], truth }) =>
+    JSON.stringify(call).toLowerCase().includes(endless.toLowerCase()) ? new Promise(() => undefined) : truth(),
+  )
+  const call = (to: Address) => ({ from: from.address, to: usdc.address, data: encodeTransfer(to, 1n), value: 0n })
+  const hanging = chain.tryCall({ from: from.address, to: endless, data: '0x', value: 1n }).catch((error) => error)
+  const tried = await Promise.all([stranger(), stranger()].map((to) => chain.tryCall(call(to))))
+  expect(tried.map(({ ok }) => ok)).toEqual([true, true])
+  expect(isProblem(await hanging, 'chain-unavailable')).toBe(true)
+})
+
+test('a token that stops answering keeps nobody from being weighed who sends something else', async () => {
+  const [tokens, coins] = [await aMaster(stage), await aMaster(stage)]
+  const reads = [await weigh(tokens, usdc), await weigh(coins, eth)]
+  await stage.chain.setCode({ address: usdc.address, bytecode: '0x' })
+  const [unknown, known] = await Promise.allSettled(reads.map((read) => read()))
+  expect(unknown?.status === 'rejected' && isProblem(unknown.reason, 'chain-unavailable')).toBe(true)
+  expect(known?.status === 'fulfilled' && known.value.own.native).toBe(10n ** 18n)
+})

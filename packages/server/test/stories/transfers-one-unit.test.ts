@@ -1,0 +1,178 @@
+import { type DevChain, fundNative, fundToken, startChain, tokenBalance } from '@purser/devnet'
+import { type Address, formatAmount, parseAmount } from '@purser/protocol'
+import { createTestClient, http } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Managed, path, stranger } from '../transfer-stage.ts'
+import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
+
+// USDT is paid for with gas by children too. No block comes between a quote and its transfer, so what the one says the other needs.
+let ethereum: DevChain
+let tempo: DevChain
+let world: World
+let org: Org
+
+beforeAll(async () => {
+  ;[ethereum, tempo] = await Promise.all([
+    startChain({ network: 'ethereum' }),
+    startChain({ network: 'tempo-moderato' }),
+  ])
+  world = await aWorld({ chains: [ethereum, tempo], config: { rpcTimeoutMs: 3_000, transferWaitMs: 20_000 } })
+  org = await world.organisation()
+})
+afterAll(async () => {
+  await world?.stop()
+  await Promise.all([ethereum?.stop(), tempo?.stop()])
+})
+
+const masters = '/wallet-infra/master-wallets'
+
+async function made(where: string, body: unknown): Promise<Managed> {
+  const answer = await world.call(org.liveKey, 'POST', where, body)
+  return { id: String(answer.body.id), address: answer.body.address as Address }
+}
+
+function aMaster(): Promise<Managed> {
+  return made(masters, { chain: 'ethereum', supportedTokens: ['USDT'] })
+}
+
+function usdtFrom({ id: fromWalletId }: Managed) {
+  const token = { fromToken: 'USDT', toToken: 'USDT', toChain: 'ethereum' }
+  return { fromWalletId, toAddress: stranger(), amount: '2.5', ...token }
+}
+
+/** The most wei that a transfer may cost now. */
+async function feeOf(body: unknown): Promise<bigint> {
+  const quoted = await world.call(org.liveKey, 'POST', `${path}/quote`, body)
+  const raw = parseAmount(String(quoted.body.feeAmount), 18)
+  if (typeof raw !== 'bigint') throw new Error(`no fee: ${JSON.stringify(quoted.body)}`)
+  return raw
+}
+
+async function expectRefused(body: unknown, balances: unknown): Promise<void> {
+  const refused = await world.call(org.liveKey, 'POST', path, body)
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'insufficient-balance'])
+  expect(refused.body.balances).toEqual(balances)
+}
+
+async function expectSent(body: unknown): Promise<Answer['body']> {
+  const sent = await world.call(org.liveKey, 'POST', path, body)
+  expect([sent.status, sent.body.status, sent.body.balances]).toEqual([201, 'confirmed', undefined])
+  return sent.body
+}
+
+function short(token: string, required: bigint, available: bigint) {
+  return expect.objectContaining({
+    token,
+    required: formatAmount(required, 18),
+    available: formatAmount(available, 18),
+  })
+}
+
+const gasOfPlainPayment = 21_000n
+
+/** Wei per gas that costs are reckoned with now. */
+async function maxFeeOf(master: Managed): Promise<bigint> {
+  const coin = { fromToken: 'ETH', toToken: 'ETH', toChain: 'ethereum', amount: '0.000000000000000001' }
+  return (await feeOf({ fromWalletId: master.id, toAddress: stranger(), ...coin })) / gasOfPlainPayment
+}
+
+test('of the coin, the amount and its gas to the last wei go, and one wei less does not', async () => {
+  const master = await aMaster()
+  await fundNative(ethereum, master.address, 10n ** 18n)
+  const amount = 10n ** 17n + 1n
+  const coin = { fromToken: 'ETH', toToken: 'ETH', toChain: 'ethereum', amount: formatAmount(amount, 18) }
+  const body = { fromWalletId: master.id, toAddress: stranger(), ...coin }
+  const fee = await feeOf(body)
+  await fundNative(ethereum, master.address, amount + fee - 1n)
+  await expectRefused(body, [short('ETH', amount + fee, amount + fee - 1n)])
+  await fundNative(ethereum, master.address, amount - 1n)
+  await expectRefused(body, [short('ETH', amount, amount - 1n)])
+  await fundNative(ethereum, master.address, amount + fee)
+  await expectSent(body)
+})
+
+test('of the gas for a token, the last wei is enough, and one less is not', async () => {
+  const master = await aMaster()
+  await fundNative(ethereum, master.address, 10n ** 18n)
+  await fundToken(ethereum, 'USDT', master.address, 2_500_000n)
+  const body = usdtFrom(master)
+  const fee = await feeOf(body)
+  await fundNative(ethereum, master.address, fee - 1n)
+  await expectRefused(body, [short('ETH', fee, fee - 1n)])
+  await fundNative(ethereum, master.address, fee)
+  await expectSent(body)
+  expect(await tokenBalance(ethereum, 'USDT', body.toAddress)).toBe(2_500_000n)
+})
+
+test('a child one wei short of its gas is sent it by a master that has it and its own gas to the last wei; one wei less is refused', async () => {
+  const master = await aMaster()
+  const child = await made(`${masters}/${master.id}/child-addresses`, {})
+  await fundToken(ethereum, 'USDT', child.address, 5_000_000n)
+  await fundNative(ethereum, master.address, 10n ** 18n)
+  await fundNative(ethereum, child.address, 10n ** 18n)
+  const body = usdtFrom(child)
+  const [own, maxFee] = [await feeOf(body), await maxFeeOf(master)]
+  const topUp = own * 2n - (own - 1n)
+  const needed = topUp + gasOfPlainPayment * maxFee
+  await fundNative(ethereum, child.address, own - 1n)
+  expect(await feeOf(body), 'a second transaction').toBe(own + gasOfPlainPayment * maxFee)
+  await fundNative(ethereum, master.address, needed - 1n)
+  await expectRefused(body, [short('ETH', needed, needed - 1n)])
+  await fundNative(ethereum, master.address, needed)
+  await expectSent(body)
+  expect(await tokenBalance(ethereum, 'USDT', body.toAddress)).toBe(2_500_000n)
+})
+
+test('a child with its gas to the last wei needs no master', async () => {
+  const master = await aMaster()
+  const child = await made(`${masters}/${master.id}/child-addresses`, {})
+  await fundToken(ethereum, 'USDT', child.address, 2_500_000n)
+  await fundNative(ethereum, child.address, 10n ** 18n)
+  const body = usdtFrom(child)
+  await fundNative(ethereum, child.address, await feeOf(body))
+  await expectSent(body)
+  expect(await tokenBalance(ethereum, 'USDT', child.address)).toBe(0n)
+})
+
+const baseFee = 20_000_000_000n
+const alphaDecimals = 6
+/** Gas counts the zero bytes of an address: of this one it is known that it has none. */
+const payee: Address = '0x1111111111111111111111111111111111111111'
+
+/** A wallet on Tempo, whose newest block has this base fee: what is asked until something is sent is asked of that block. */
+async function aTempoMaster(raw: bigint): Promise<Managed> {
+  const { body } = await world.call(org.testKey, 'POST', masters, { chain: 'tempo', supportedTokens: ['AlphaUSD'] })
+  const master = { id: String(body.id), address: body.address as Address }
+  await fundToken(tempo, 'AlphaUSD', master.address, raw)
+  const node = createTestClient({ mode: 'anvil', transport: http(tempo.rpcUrl) })
+  // Otherwise a block a second, each with a base fee an eighth below the one before.
+  await node.setIntervalMining({ interval: 0 })
+  await node.setAutomine(true)
+  await node.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFee })
+  await node.mine({ blocks: 1 })
+  return master
+}
+
+/** The most of the token that a transfer on Tempo may cost, as of that block. */
+async function feeInAlpha(body: unknown): Promise<bigint> {
+  const quoted = await world.call(org.testKey, 'POST', `${path}/quote`, body)
+  const raw = parseAmount(String(quoted.body.feeAmount), alphaDecimals)
+  if (typeof raw !== 'bigint') throw new Error(`no fee: ${JSON.stringify(quoted.body)}`)
+  return raw
+}
+
+test('of a token of Tempo, the amount and its fee in it to the last unit go, and one unit less does not', async () => {
+  const held = 87_654_321n
+  const master = await aTempoMaster(held)
+  const alpha = { fromToken: 'AlphaUSD', toToken: 'AlphaUSD', toChain: 'tempo', toAddress: payee }
+  const told = (raw: bigint) => formatAmount(raw, alphaDecimals)
+  const bodyOf = (raw: bigint) => ({ fromWalletId: master.id, ...alpha, amount: told(raw) })
+  const fee = await feeInAlpha(bodyOf(held / 2n))
+  expect(fee).toBeGreaterThan(0n)
+  const refused = await world.call(org.testKey, 'POST', path, bodyOf(held - fee + 1n))
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'insufficient-balance'])
+  expect(refused.body.balances).toEqual([{ token: 'AlphaUSD', required: told(held + 1n), available: told(held) }])
+  const sent = await world.call(org.testKey, 'POST', path, bodyOf(held - fee))
+  expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
+  expect(await tokenBalance(tempo, 'AlphaUSD', payee)).toBe(held - fee)
+})

@@ -1,0 +1,132 @@
+import { fundToken, tokenBalance } from '@purser/devnet'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import {
+  aChild,
+  aMaster,
+  aTransferStage,
+  begin,
+  bodyFrom,
+  eventsOf,
+  hasEnded,
+  isKnown,
+  type Managed,
+  patient,
+  type TransferStage,
+  transferOf,
+} from '../transfer-stage.ts'
+
+const gwei = 10n ** 9n
+let stage: TransferStage
+
+beforeAll(async () => {
+  // An operator who pays no gas for anybody: a child's comes from its master.
+  stage = await aTransferStage({ config: { settleGasPerDayMax: 0n } })
+})
+afterEach(async () => {
+  stage.node.tellTheTruth()
+  await stage.chain.setAutomine(true)
+})
+afterAll(() => stage?.stop())
+
+async function mineAtBaseFee(baseFee: bigint): Promise<void> {
+  await stage.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFee })
+  await stage.chain.mine({ blocks: 1 })
+  expect((await stage.chain.getBlock()).baseFeePerGas).toBe(baseFee)
+}
+
+const Step = z.object({ kind: z.string(), hash: z.templateLiteral(['0x', z.string()]).nullable() })
+
+/** The steps of a transfer in their order, each with the hash that it was signed under last. */
+function stepsOf(id: string) {
+  return stage.world.database.db.many(
+    Step,
+    sql`
+    select kind, (select hash from transaction_attempts a where a.transaction_id = s.transaction_id order by sequence desc limit 1) as hash
+    from transfer_steps s where transfer_id = ${id} order by position`,
+  )
+}
+
+async function untilSigned(id: string, kind: string): Promise<`0x${string}`> {
+  const signed = async () => (await stepsOf(id)).find((step) => step.kind === kind)?.hash
+  await expect.poll(signed, patient).toMatch(/^0x/)
+  return (await signed()) ?? '0x'
+}
+
+interface Begun {
+  readonly id: string
+  readonly to: `0x${string}`
+  readonly child: Managed
+  readonly master: Managed
+}
+
+/** A transfer whose child was sent its gas at one gwei, and signed when the base fee was this one. */
+async function aDearerTransfer(baseFee: bigint, masterWei = 10n ** 18n): Promise<Begun> {
+  const master = await aMaster(stage, { wei: masterWei, usdc: 0n })
+  const child = await aChild(stage, master)
+  await fundToken(stage.dev, 'USDC', child.address, 2_500_000n)
+  await stage.chain.setAutomine(false)
+  await mineAtBaseFee(gwei)
+  const body = bodyFrom(child)
+  const id = await begin(stage, body)
+  const topUp = await untilSigned(id, 'top-up')
+  await expect.poll(() => isKnown(stage, topUp), patient).toBe(true)
+  // Nobody sees that the top-up is there before fees have risen.
+  stage.node.lie('eth_getTransactionReceipt', () => ({ result: null }))
+  await mineAtBaseFee(gwei)
+  await mineAtBaseFee(baseFee)
+  stage.node.tellTheTruth()
+  await untilSigned(id, 'send')
+  return { id, to: body.toAddress, child, master }
+}
+
+async function expectMoved({ id, to, child }: Begun): Promise<void> {
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed', reason: null })
+  const usdc = (address: `0x${string}`) => tokenBalance(stage.dev, 'USDC', address)
+  expect(await Promise.all([usdc(to), usdc(child.address)])).toEqual([2_500_000n, 0n])
+  expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
+}
+
+/** Blocks at this base fee, while the clock goes on, until nothing more can become of a transfer. */
+async function mineOnAt(baseFee: bigint, id: string): Promise<void> {
+  const ended = async (): Promise<boolean> => {
+    stage.clock.forward(4_000)
+    await mineAtBaseFee(baseFee)
+    return hasEnded(stage, id)
+  }
+  await expect.poll(ended, patient).toBe(true)
+}
+
+test('a base fee that more than doubles after the top-up is offered what the child has, and the transfer goes', async () => {
+  const begun = await aDearerTransfer(3n * gwei)
+  await mineOnAt(3n * gwei, begun.id)
+  await expectMoved(begun)
+  expect((await stepsOf(begun.id)).map(({ kind }) => kind)).toEqual(['top-up', 'send'])
+})
+
+test('a base fee that the child cannot pay at all brings it more from its master, once, and the transfer goes at that fee', async () => {
+  const begun = await aDearerTransfer(50n * gwei)
+  stage.clock.forward(10_000)
+  await untilSigned(begun.id, 'refill')
+  await mineOnAt(50n * gwei, begun.id)
+  await expectMoved(begun)
+  expect((await stepsOf(begun.id)).map(({ kind }) => kind)).toEqual(['top-up', 'send', 'refill'])
+  const { feeAmount } = await transferOf(stage, begun.id)
+  const held = await Promise.all([begun.child, begun.master].map(({ address }) => stage.chain.getBalance({ address })))
+  const paid = 10n ** 18n - held.reduce((sum, wei) => sum + wei, 0n)
+  expect(BigInt(Math.round(Number(feeAmount) * 1e18)) / gwei, 'all that was paid for it').toBe(paid / gwei)
+})
+
+test('where the master cannot pay either, the transfer waits and fails nobody, and goes when fees fall', async () => {
+  const begun = await aDearerTransfer(50n * gwei, 10n ** 15n)
+  for (let wait = 0; wait < 3; wait++) {
+    const before = stage.node.asked('eth_sendRawTransaction')
+    stage.clock.forward(10_000)
+    await expect.poll(() => stage.node.asked('eth_sendRawTransaction'), patient).toBeGreaterThan(before)
+  }
+  expect(await transferOf(stage, begun.id)).toMatchObject({ status: 'pending', reason: null })
+  await mineOnAt(gwei, begun.id)
+  await expectMoved(begun)
+  expect((await stepsOf(begun.id)).map(({ kind }) => kind)).toEqual(['top-up', 'send'])
+})

@@ -1,0 +1,114 @@
+import { type DevChain, fundToken, installRelayDepository, startChain, tokenBalance } from '@purser/devnet'
+import { formatAmount, parseAmount } from '@purser/protocol'
+import { type Address, encodeFunctionData, erc20Abi, parseAbi } from 'viem'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { relayDepository } from '../../src/partners/routing/relay.ts'
+import { type Asked, aPartner, type PartnerDouble, type Told } from '../partner-double.ts'
+import { masters, path, stranger } from '../partner-stage.ts'
+import { aWorld, codeOf, type Org, type World } from '../world.ts'
+
+const pathUsd: Address = '0x20C0000000000000000000000000000000000000'
+const usdcOnBase: Address = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+const id = `0x${'cd'.repeat(32)}` as const
+const depositAbi = parseAbi(['function depositErc20(address depositor, address token, uint256 amount, bytes32 id)'])
+
+let tempo: DevChain
+let relay: PartnerDouble
+let world: World
+let org: Org
+/** What Relay says of the deposit, and whether the contract that it wants paid is another. */
+let status: string
+let payTo: Address
+
+beforeAll(async () => {
+  tempo = await startChain({ network: 'tempo' })
+  await installRelayDepository(tempo, relayDepository)
+  relay = await aPartner(answered)
+  world = await aWorld({
+    chains: [tempo],
+    config: { transferWaitMs: 20_000, partners: { relay: { baseUrl: relay.url, apiKey: 'rk' } } },
+  })
+  org = await world.organisation()
+})
+afterAll(async () => {
+  await world?.stop()
+  await relay?.stop()
+  await tempo?.stop()
+})
+beforeEach(() => {
+  status = 'waiting'
+  payTo = relayDepository
+})
+
+const Body = z.object({ user: z.string(), recipient: z.string(), amount: z.string() })
+
+function answered({ path: asked, body }: Asked): Told {
+  if (asked !== '/quote/v2') return { json: { status, txHashes: [`0x${'ab'.repeat(32)}`] } }
+  const { user, recipient, amount } = Body.parse(body)
+  const rawAmount = BigInt(amount)
+  const step = (name: string, to: Address, data: string) => ({
+    id: name,
+    kind: 'transaction',
+    requestId: id,
+    items: [{ status: 'incomplete', data: { from: user, to, data, value: '0', chainId: tempo.chainId } }],
+  })
+  const approval = encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [payTo, rawAmount] })
+  const args = [user as Address, pathUsd, rawAmount, id] as const
+  const deposit = encodeFunctionData({ abi: depositAbi, functionName: 'depositErc20', args })
+  const currency = (chainId: number, address: Address) => ({ chainId, address })
+  return {
+    json: {
+      steps: [step('approve', pathUsd, approval), step('deposit', payTo, deposit)],
+      fees: { relayer: { currency: { symbol: 'USDC' }, amount: '10000' } },
+      details: {
+        recipient,
+        currencyIn: { currency: currency(4_217, pathUsd), amount },
+        currencyOut: {
+          currency: currency(8_453, usdcOnBase),
+          amount: (rawAmount - 10_000n).toString(),
+          minimumAmount: ((rawAmount * 997n) / 1_000n).toString(),
+        },
+      },
+    },
+  }
+}
+
+async function aMaster(): Promise<{ readonly id: string; readonly address: Address }> {
+  const { body } = await world.call(org.liveKey, 'POST', masters, { chain: 'tempo', supportedTokens: ['pathUSD'] })
+  const master = { id: String(body.id), address: body.address as Address }
+  await fundToken(tempo, 'pathUSD', master.address, 50_000_000n)
+  return master
+}
+
+function bridgeOf({ id: fromWalletId }: { readonly id: string }) {
+  const to = { toChain: 'base', toToken: 'USDC', toAddress: stranger() }
+  return { fromWalletId, fromToken: 'pathUSD', amount: '30', ...to }
+}
+
+test('live money leaves Tempo by one deposit at Relay, and the transfer ends when Relay says that it is paid out', async () => {
+  const master = await aMaster()
+  const body = bridgeOf(master)
+  const sent = await world.call(org.liveKey, 'POST', path, body)
+  expect([sent.status, sent.body.status, sent.body.route]).toEqual([201, 'pending', 'partner-bridge'])
+  expect(sent.body.routeReason).toMatch(/Relay serves Tempo\. Relay keeps 0\.01 USDC/)
+  const asked = relay.asked.find((one) => one.path === '/quote/v2')
+  expect(asked?.body).toMatchObject({ originChainId: 4_217, destinationChainId: 8_453, refundTo: master.address })
+  expect(await tokenBalance(tempo, 'pathUSD', relayDepository)).toBe(30_000_000n)
+  const fee = parseAmount(String(sent.body.feeAmount), 6)
+  const left = await tokenBalance(tempo, 'pathUSD', master.address)
+  expect([sent.body.feeToken, fee]).toEqual(['pathUSD', 20_000_000n - left])
+  status = 'success'
+  const state = async () => (await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body
+  await expect.poll(async () => (await state()).status, { timeout: 20_000 }).toBe('confirmed')
+  expect(await state()).toMatchObject({ toAmount: formatAmount(29_990_000n, 6), txHash: sent.body.txHash })
+  expect(relay.asked.at(-1)).toMatchObject({ path: '/intents/status/v3', query: { requestId: id } })
+})
+
+test('a Relay that wants another contract paid on Tempo is refused, and nothing is signed', async () => {
+  const master = await aMaster()
+  payTo = stranger()
+  const refused = await world.call(org.liveKey, 'POST', path, bridgeOf(master))
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([503, 'partner-unavailable', 'unsafe-call'])
+  expect(await tokenBalance(tempo, 'pathUSD', master.address)).toBe(50_000_000n)
+})

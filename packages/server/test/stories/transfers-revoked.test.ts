@@ -1,0 +1,195 @@
+import { sandboxBridgeAddress, tokenBalance } from '@purser/devnet'
+import { createPublicClient, createTestClient, http, parseAbi } from 'viem'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { RouteQuote } from '../../src/partners/routing/port.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { auditedActions } from '../audited.ts'
+import { aPartnerStage, bridgeOf, type Managed, type PartnerStage } from '../partner-stage.ts'
+import { type Answer, codeOf } from '../world.ts'
+
+const alwaysReverts = '0x60006000fd'
+const abi = parseAbi(['function allowance(address owner, address spender) view returns (uint256)'])
+
+let stage: PartnerStage
+let node: ReturnType<typeof nodeOf>
+
+beforeAll(async () => {
+  stage = await aPartnerStage()
+  node = nodeOf()
+})
+afterAll(() => stage?.stop())
+beforeEach(() => stage.renew())
+afterEach(() => node.setAutomine(true))
+
+function nodeOf() {
+  return createTestClient({ mode: 'anvil', transport: http(stage.base.rpcUrl) })
+}
+
+function allowed({ address: owner }: Managed): Promise<bigint> {
+  const client = createPublicClient({ transport: http(stage.base.rpcUrl) })
+  const address = stage.base.tokens.USDC ?? '0x'
+  return client.readContract({ address, abi, functionName: 'allowance', args: [owner, sandboxBridgeAddress] })
+}
+
+/** Of the first, how many the wallet has handed to the node. */
+async function broadcastBy({ address }: Managed): Promise<number> {
+  const { count } = await stage.world.database.db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from chain_transactions where sender = ${address} and last_broadcast_at is not null`,
+  )
+  return Number(count)
+}
+
+/** What there is to look at of approvals that failed transfers left. */
+async function leftToRevoke(): Promise<number> {
+  const { count } = await stage.world.database.db.one(
+    z.object({ count: z.bigint() }),
+    sql`select (select count(*) from transfers where revoke_at is not null)
+      + (select count(*) from chain_transactions where status <> 'final') as count`,
+  )
+  return Number(count)
+}
+
+const untilAtRest = () => expect.poll(leftToRevoke, { timeout: 20_000 }).toBe(0)
+
+const garbled = (quote: RouteQuote): RouteQuote => ({
+  ...quote,
+  calls: quote.calls.map((call, at) => (at === 1 ? { ...call, data: `0xdeadbeef${call.data.slice(10)}` } : call)),
+})
+
+const idOf = ({ body }: Answer) => body.transferId
+
+test('a call that is refused after its approval leaves nothing allowed, and the transfer is told as it was', async () => {
+  const master = await stage.aMaster()
+  stage.conduct = { quote: (quote) => ({ ok: true, quote: garbled(quote) }) }
+  const refused = await stage.send(bridgeOf(master))
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'call-refused'])
+  const before = (await stage.world.call(stage.org.testKey, 'GET', `/wallet-infra/transfers/${idOf(refused)}`)).body
+  await untilAtRest()
+  expect(await allowed(master)).toBe(0n)
+  expect(await stage.countOf(master)).toBe(2)
+  const after = (await stage.world.call(stage.org.testKey, 'GET', `/wallet-infra/transfers/${idOf(refused)}`)).body
+  expect(after).toEqual(before)
+  expect(await stage.eventsOf(idOf(refused))).toEqual([])
+  expect(await auditedActions(stage.world.database.db, idOf(refused))).toEqual([
+    'transfers.create api-key',
+    'transfers.failed system',
+    'transfers.revoke system',
+  ])
+})
+
+test('a partner’s call that reverts in its block leaves nothing allowed', async () => {
+  const master = await stage.aMaster()
+  const client = createPublicClient({ transport: http(stage.base.rpcUrl) })
+  const bytecode = (await client.getCode({ address: sandboxBridgeAddress })) ?? '0x'
+  await node.setAutomine(false)
+  const sending = stage.send(bridgeOf(master))
+  await expect.poll(() => broadcastBy(master), { timeout: 20_000 }).toBe(1)
+  await node.mine({ blocks: 1 })
+  await expect.poll(() => broadcastBy(master), { timeout: 20_000 }).toBe(2)
+  expect(await allowed(master)).toBe(50_000_000n)
+  await node.setCode({ address: sandboxBridgeAddress, bytecode: alwaysReverts })
+  await node.mine({ blocks: 1 })
+  const refused = await sending
+  expect([refused.status, refused.body.reason]).toEqual([422, 'reverted'])
+  await node.setCode({ address: sandboxBridgeAddress, bytecode })
+  await expect.poll(() => broadcastBy(master), { timeout: 20_000 }).toBe(3)
+  await node.mine({ blocks: 1 })
+  await untilAtRest()
+  expect(await allowed(master)).toBe(0n)
+  expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
+})
+
+/** How many approvals were looked at and left for later. */
+async function postponed(): Promise<bigint> {
+  const statement = sql`select count(*) as count from transfers where revoke_at > now() and revoke_at < 'infinity'`
+  return (await stage.world.database.db.one(z.object({ count: z.bigint() }), statement)).count
+}
+
+/** Has failed transfers wait with their approvals until `look` is called. */
+async function held(work: (look: () => Promise<void>) => Promise<void>): Promise<void> {
+  const { db } = stage.world.database
+  const ddl = (text: string) => db.run({ text, values: [] })
+  await ddl(`create function hold() returns trigger language plpgsql as
+    $$ begin if old.revoke_at is null and new.revoke_at is not null then new.revoke_at := 'infinity'; end if; return new; end $$`)
+  await ddl('create trigger hold before update on transfers for each row execute function hold()')
+  try {
+    await work(() =>
+      db.run(sql`update transfers set revoke_at = now() where revoke_at = 'infinity'`).then(() => undefined),
+    )
+  } finally {
+    await ddl('drop trigger hold on transfers')
+    await ddl('drop function hold')
+  }
+}
+
+/** Has the token revert in the next block, which takes the wallet's transaction of this number. */
+async function revertOne(master: Managed, number: number): Promise<void> {
+  const address = stage.base.tokens.USDC ?? '0x'
+  const bytecode = (await createPublicClient({ transport: http(stage.base.rpcUrl) }).getCode({ address })) ?? '0x'
+  await expect.poll(() => broadcastBy(master), { timeout: 20_000 }).toBe(number)
+  await node.setCode({ address, bytecode: alwaysReverts })
+  await node.mine({ blocks: 1 })
+  await node.setCode({ address, bytecode })
+}
+
+test.each([
+  [1, 'is sent again', { transactions: 3, allowed: 0n }],
+  [3, 'is left, and the wallet pays for no fourth', { transactions: 4, allowed: 50_000_000n }],
+])(
+  'what takes an approval back and reverts, %i times, %s',
+  async (reverts, _, { transactions, allowed: left }) => {
+    const master = await stage.aMaster()
+    stage.conduct = { quote: (quote) => ({ ok: true, quote: garbled(quote) }) }
+    await held(async (look) => {
+      const refused = await stage.send(bridgeOf(master))
+      expect(refused.status).toBe(422)
+      await node.setAutomine(false)
+      await look()
+      for (let revert = 1; revert <= reverts; revert++) await revertOne(master, revert + 1)
+      await node.setAutomine(true)
+      await untilAtRest()
+      const actions = await auditedActions(stage.world.database.db, idOf(refused))
+      expect(actions.slice(2)).toEqual(Array(transactions - 1).fill('transfers.revoke system'))
+    })
+    expect([await allowed(master), await stage.countOf(master)]).toEqual([left, transactions])
+  },
+  60_000,
+)
+
+test('a wallet without the coin for it keeps its approval, of the amount to the unit, and nothing hangs', async () => {
+  const master = await stage.aMaster()
+  stage.conduct = { quote: (quote) => ({ ok: true, quote: garbled(quote) }) }
+  await held(async (look) => {
+    expect((await stage.send(bridgeOf(master))).status).toBe(422)
+    await node.setBalance({ address: master.address, value: 0n })
+    await look()
+    await untilAtRest()
+  })
+  expect([await allowed(master), await stage.countOf(master)]).toEqual([50_000_000n, 1])
+})
+
+test('an approval that a later transfer relies on is not taken from it', async () => {
+  const master = await stage.aMaster()
+  stage.conduct = { quote: (quote) => ({ ok: true, quote: garbled(quote) }) }
+  await held(async (look) => {
+    expect((await stage.send(bridgeOf(master))).status).toBe(422)
+    stage.renew()
+    await node.setAutomine(false)
+    const sending = stage.send(bridgeOf(master))
+    await expect.poll(() => broadcastBy(master), { timeout: 20_000 }).toBe(2)
+    await look()
+    await expect.poll(postponed, { timeout: 20_000 }).toBe(1n)
+    await node.mine({ blocks: 1 })
+    await expect.poll(() => broadcastBy(master), { timeout: 20_000 }).toBe(3)
+    await node.setAutomine(true)
+    await node.mine({ blocks: 1 })
+    const sent = await sending
+    expect(sent.status).toBe(201)
+    await stage.relayer.pass()
+    expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed' })
+  })
+  await untilAtRest()
+  expect([await allowed(master), await stage.countOf(master)]).toEqual([0n, 3])
+})

@@ -1,0 +1,82 @@
+import { tokenBalance } from '@purser/devnet'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Said } from '../lying-node.ts'
+import {
+  aMaster,
+  aTransferStage,
+  begin,
+  bodyFrom,
+  eventsOf,
+  hasEnded,
+  patient,
+  reservedBy,
+  send,
+  stranger,
+  type TransferStage,
+  transferOf,
+} from '../transfer-stage.ts'
+
+// The first node in the configuration lies; the second is the chain itself.
+let stage: TransferStage
+
+beforeAll(async () => {
+  stage = await aTransferStage({ network: 'base-sepolia', second: true })
+})
+afterEach(() => stage.node.tellTheTruth())
+afterAll(() => stage?.stop())
+
+/** A true receipt, with some of it changed. */
+function lieAboutReceipts(changes: (receipt: Record<string, unknown>) => Record<string, unknown>): void {
+  stage.node.lie('eth_getTransactionReceipt', async ({ truth }): Promise<Said> => {
+    const said = await truth()
+    if (!('result' in said) || said.result === null) return said
+    const receipt = { ...Object(said.result) }
+    return { result: { ...receipt, ...changes(receipt) } }
+  })
+}
+
+const lies: readonly (readonly [string, (receipt: Record<string, unknown>) => Record<string, unknown>])[] = [
+  ['reverted', () => ({ status: '0x0', logs: [] })],
+  ['went through without a log', () => ({ logs: [] })],
+  ['moved another token', ({ logs }) => ({ logs: (logs as object[]).map((log) => ({ ...log, address: stranger() })) })],
+  ['is in a block that there is not', () => ({ blockHash: `0x${'6'.repeat(64)}` })],
+]
+
+test.each(lies)(
+  'a transfer of which one node says that it %s, and another does not, is not ended by it; it ends when they agree, once',
+  async (_what, changes) => {
+    const master = await aMaster(stage)
+    lieAboutReceipts(changes)
+    const body = bodyFrom(master)
+    const id = await begin(stage, body)
+    const moved = () => tokenBalance(stage.dev, 'USDC', body.toAddress)
+    await expect.poll(moved, patient).toBe(2_500_000n)
+    const before = stage.node.asked('eth_getTransactionReceipt')
+    await expect.poll(() => stage.node.asked('eth_getTransactionReceipt'), patient).toBeGreaterThan(before + 4)
+    expect(await transferOf(stage, id)).toMatchObject({ status: 'pending', reason: null })
+    expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([[], (5n * 10n ** 18n) / 2n])
+    stage.node.tellTheTruth()
+    await expect.poll(() => hasEnded(stage, id), patient).toBe(true)
+    expect((await transferOf(stage, id)).status).toBe('confirmed')
+    expect([await moved(), await eventsOf(stage, id)]).toEqual([2_500_000n, ['transfer.completed']])
+  },
+)
+
+test('a first node whose answers have no sense is passed over, and transfers go on through the second', async () => {
+  const master = await aMaster(stage)
+  const nonsense = (): Said => ({ result: { no: 'sense' } })
+  for (const method of ['eth_call', 'eth_estimateGas', 'eth_chainId']) stage.node.lie(method, nonsense)
+  stage.node.flood(20_000_000)
+  const sent = await Promise.all([bodyFrom(master), bodyFrom(master)].map((body) => send(stage, body)))
+  expect(sent.map(({ status, body }) => [status, body.status])).toEqual([
+    [201, 'confirmed'],
+    [201, 'confirmed'],
+  ])
+  expect(await tokenBalance(stage.dev, 'USDC', master.address)).toBe(95_000_000n)
+})
+
+test('gas that one node estimates beyond all measure is asked of the other', async () => {
+  const master = await aMaster(stage)
+  stage.node.lie('eth_estimateGas', () => ({ result: '0xffffffffffff' }))
+  expect((await send(stage, bodyFrom(master))).body.status).toBe('confirmed')
+})

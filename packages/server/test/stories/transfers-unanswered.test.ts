@@ -1,0 +1,124 @@
+import { tokenBalance } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { recurring } from '../../src/jobs.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
+import { endEveryService, type Service, serveEnv, spawnService } from '../crash/service.ts'
+import {
+  aMaster,
+  aTransferStage,
+  bodyFrom,
+  eventsOf,
+  hasEnded,
+  type Managed,
+  mineUntilEnded,
+  path,
+  patient,
+  send,
+  type TransferStage,
+} from '../transfer-stage.ts'
+import { request } from '../world.ts'
+
+let stage: TransferStage
+
+beforeAll(async () => {
+  stage = await aTransferStage({ network: 'base-sepolia' })
+})
+afterAll(async () => {
+  await endEveryService()
+  await stage?.stop()
+})
+
+/** A process that answers requests and waits long for a block, on the same database. */
+function aDoomedProcess(): Promise<Service> {
+  const { database, config } = stage.world
+  const secret = config.keyEncryption
+  const env = serveEnv(database.url, {
+    RPC_URL_BASE_SEPOLIA: stage.node.url,
+    TRANSFER_WAIT_MS: '30000',
+    KEY_ENCRYPTION_KEY: 'base64' in secret ? secret.base64 : '',
+  })
+  return spawnService(env, ['--role', 'api']).up()
+}
+
+async function transferFrom({ id }: Managed): Promise<string> {
+  const row = await stage.world.database.db.maybeOne(
+    z.object({ id: z.string() }),
+    sql`
+    select s.transfer_id as id from transfer_steps s join chain_transactions t on t.id = s.transaction_id join transfers f on f.id = s.transfer_id
+    where f.wallet_id = ${id} and t.last_broadcast_at is not null`,
+  )
+  return row?.id ?? ''
+}
+
+/** Asks for transfers of a process that is killed while it waits for their block; answers their ids. */
+async function dieWaiting(masters: readonly Managed[], bodies: readonly object[]): Promise<readonly string[]> {
+  const doomed = await aDoomedProcess()
+  await stage.chain.setAutomine(false)
+  const asked = bodies.map((body, n) =>
+    request(doomed.base, {
+      key: stage.key,
+      method: 'POST',
+      path,
+      body,
+      headers: { 'idempotency-key': `unanswered-${n}` },
+    }).then(
+      () => 'answered',
+      () => 'lost',
+    ),
+  )
+  await expect
+    .poll(async () => (await Promise.all(masters.map(transferFrom))).every((id) => id !== ''), patient)
+    .toBe(true)
+  expect(await doomed.end('SIGKILL')).toBe('SIGKILL')
+  expect(await Promise.all(asked)).toEqual(bodies.map(() => 'lost'))
+  return Promise.all(masters.map(transferFrom))
+}
+
+/** The job as two workers run it at once. */
+async function tellAtTwoWorkers(): Promise<void> {
+  const job = recurring.find(({ name }) => name === 'transfers.tell-unanswered')
+  const workers = [stage.world.server.deps, stage.hasty.server.deps, stage.world.server.deps]
+  await Promise.all(workers.map((deps) => job?.run(systemCtx(deps))))
+  expect(job).toBeDefined()
+}
+
+test('transfers whose process died before it could answer are told of once each, later than any request waits, by however many workers', async () => {
+  const masters = [await aMaster(stage), await aMaster(stage), await aMaster(stage)]
+  const bodies = masters.map((master) => bodyFrom(master))
+  const answered = await send(stage, bodyFrom(await aMaster(stage)))
+  const [went = '', reverted = '', asked = ''] = await dieWaiting(masters, bodies)
+  const token = stage.dev.tokens.USDC ?? '0x'
+  await stage.chain.request({
+    method: 'anvil_dealERC20' as never,
+    params: [masters[1]?.address, token, '0x0'] as never,
+  })
+  for (const id of [went, reverted, asked]) await mineUntilEnded(stage, id)
+  await stage.chain.setAutomine(true)
+  const told = () => Promise.all([went, reverted, asked].map((id) => eventsOf(stage, id)))
+
+  const repeated = {
+    key: stage.key,
+    method: 'POST',
+    path,
+    body: bodies[2],
+    headers: { 'idempotency-key': 'unanswered-2' },
+  }
+  const again = await request(stage.world.base, repeated)
+  expect([again.status, again.body.id, again.body.status]).toEqual([201, asked, 'confirmed'])
+  await tellAtTwoWorkers()
+  expect(await told(), 'a request may still wait').toEqual([[], [], []])
+  stage.clock.forward(121_000)
+  await tellAtTwoWorkers()
+  await tellAtTwoWorkers()
+  expect(await told(), 'whoever asked again was answered').toEqual([['transfer.completed'], ['transfer.failed'], []])
+  expect(await eventsOf(stage, String(answered.body.id))).toEqual([])
+
+  const late = { ...repeated, body: bodies[0], headers: { 'idempotency-key': 'unanswered-0' } }
+  expect((await request(stage.world.base, late)).body).toMatchObject({ id: went, status: 'confirmed' })
+  expect(await told()).toEqual([['transfer.completed'], ['transfer.failed'], []])
+  const moved = bodies.map(({ toAddress }) => tokenBalance(stage.dev, 'USDC', toAddress))
+  expect(await Promise.all(moved)).toEqual([2_500_000n, 0n, 2_500_000n])
+  expect(await hasEnded(stage, went)).toBe(true)
+})

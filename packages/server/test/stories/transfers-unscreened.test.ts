@@ -1,0 +1,221 @@
+import { randomBytes } from 'node:crypto'
+import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet'
+import { type Address, networkByName, tokenBySymbol } from '@purser/protocol'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { screeningRecurring } from '../../src/features/wallets/index.ts'
+import { createFakeScreening, type FakeScreening } from '../../src/partners/screening/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { newId } from '../../src/platform/ids.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
+import { ShiftedClock } from '../webhooks/clock.ts'
+import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
+
+/** Nothing works by itself: a test says what was seen and when it is screened, and what is taken stays `pending`. */
+let base: DevChain
+let ethereum: DevChain
+let world: World
+let org: Org
+let clock: ShiftedClock
+let screening: FakeScreening
+
+beforeAll(async () => {
+  ;[base, ethereum] = await Promise.all([
+    startChain({ network: 'base-sepolia' }),
+    startChain({ network: 'eth-sepolia' }),
+  ])
+  clock = new ShiftedClock()
+  screening = createFakeScreening(() => clock.now())
+  const config = { role: 'api', transferWaitMs: 0 } as const
+  world = await aWorld({ chains: [base, ethereum], config, boot: { clock, screening } })
+})
+beforeEach(async () => {
+  org = await world.organisation()
+  screening.isStale = false
+})
+afterAll(async () => {
+  await world?.stop()
+  await Promise.all([base?.stop(), ethereum?.stop()])
+})
+
+const masters = '/wallet-infra/master-wallets'
+const minuteMs = 60_000
+
+interface Managed {
+  readonly id: string
+  readonly address: Address
+}
+
+async function funded(chain: DevChain, { body }: Answer, rawUsdc: bigint): Promise<Managed> {
+  const wallet = { id: String(body.id), address: body.address as Address }
+  await fundNative(chain, wallet.address, 10n ** 18n)
+  await fundToken(chain, 'USDC', wallet.address, rawUsdc)
+  return wallet
+}
+
+async function aMaster(rawUsdc = 5_000_000n): Promise<Managed> {
+  const request = { chain: 'base', supportedTokens: ['USDC'] }
+  return funded(base, await world.call(org.testKey, 'POST', masters, request), rawUsdc)
+}
+
+const sender = (): Address => `0x${randomBytes(20).toString('hex')}`
+
+/** A deposit that the watcher has just seen; the money itself is there already. */
+async function seen(walletId: string, rawAmount: bigint, { from = sender(), on = base } = {}): Promise<void> {
+  const hash = `0x${randomBytes(32).toString('hex')}`
+  const now = clock.now()
+  const network = networkByName(on.network)
+  const token = network && tokenBySymbol(network, 'USDC')?.address
+  await world.database.db.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at)
+    values (${newId('wtx', world.server.deps)}, ${org.id}, 'test', ${walletId}, ${on.network}, 'base', ${hash}, 0, 'in', 'transfer', 'pending',
+      ${token}, 'USDC', 6, ${rawAmount.toString()}, ${from}, ${from}, 1, ${hash}, ${now}, ${now})`)
+}
+
+async function screenWhatIsDue(): Promise<void> {
+  for (const work of screeningRecurring) await work.run(systemCtx(world.server.deps))
+}
+
+function bodyFrom(from: Managed, amount = '2.5') {
+  const moved = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', toAddress: sender() }
+  return { fromWalletId: from.id, ...moved, amount }
+}
+
+const send = (from: Managed, amount?: string) =>
+  world.call(org.testKey, 'POST', '/wallet-infra/transfer', bodyFrom(from, amount))
+const quote = (from: Managed, amount?: string) =>
+  world.call(org.testKey, 'POST', '/wallet-infra/transfer/quote', bodyFrom(from, amount))
+
+const refused = (required: string, available: string, held: string) => ({
+  status: 422,
+  balances: [{ token: 'USDC', required, available, held }],
+})
+const told = ({ status, body: { balances } }: Answer) => ({ status, balances })
+
+async function transfersOf(from: Managed): Promise<number> {
+  return (await world.call(org.testKey, 'GET', `/wallet-infra/transfers?fromWalletId=${from.id}`)).list.length
+}
+
+test('money whose sender is not screened yet is not sent on, the refusal says how much is held, and screened money goes', async () => {
+  const master = await aMaster()
+  await seen(master.id, 3_000_000n)
+  expect(told(await send(master))).toEqual(refused('2.5', '2', '3'))
+  expect(told(await quote(master))).toEqual(refused('2.5', '2', '3'))
+  expect(await transfersOf(master)).toBe(0)
+  expect((await send(master, '2')).status, 'what was there before goes').toBe(201)
+  expect(told(await send(master, '1'))).toEqual(refused('1', '0', '3'))
+  await screenWhatIsDue()
+  expect((await send(master, '3')).status).toBe(201)
+})
+
+test('a sender who turns out flagged keeps his money frozen, of which nothing waits any more', async () => {
+  const [master, from] = [await aMaster(), sender()]
+  screening.say(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  await seen(master.id, 3_000_000n, { from })
+  expect(told(await send(master))).toEqual(refused('2.5', '2', '3'))
+  await screenWhatIsDue()
+  expect((await send(master)).body.balances).toEqual([{ token: 'USDC', required: '2.5', available: '2' }])
+})
+
+test('money waits five minutes at most for somebody who says something, and not at all for a list that is stale', async () => {
+  const [late, stale, from] = [await aMaster(), await aMaster(), sender()]
+  screening.say(from, { result: 'pending', reason: 'oracle-failed', oracle: 'failed' })
+  await seen(late.id, 5_000_000n, { from })
+  await screenWhatIsDue()
+  expect(told(await send(late))).toEqual(refused('2.5', '0', '5'))
+  clock.forward(5 * minuteMs + 1)
+  expect((await send(late)).status).toBe(201)
+  await seen(stale.id, 5_000_000n, { from })
+  screening.isStale = true
+  expect((await send(stale)).status).toBe(201)
+})
+
+test('what is held at one wallet, of one token, on one network holds back nothing else', async () => {
+  const [master, other] = [await aMaster(), await aMaster()]
+  await seen(other.id, 5_000_000n)
+  await seen(master.id, 5_000_000n, { on: ethereum })
+  expect((await quote(master)).status).toBe(200)
+  const coin = { ...bodyFrom(other, '0.1'), fromToken: 'ETH', toToken: 'ETH' }
+  expect((await world.call(org.testKey, 'POST', '/wallet-infra/transfer/quote', coin)).status).toBe(200)
+})
+
+test('a child address waits as its master does', async () => {
+  const master = await aMaster(1n)
+  const child = await funded(
+    base,
+    await world.call(org.testKey, 'POST', `${masters}/${master.id}/child-addresses`, {}),
+    5_000_000n,
+  )
+  await seen(child.id, 3_000_000n)
+  expect(told(await send(child))).toEqual(refused('2.5', '2', '3'))
+})
+
+test('the legacy wallet waits too', async () => {
+  const wallet = await funded(ethereum, await world.call(org.testKey, 'POST', '/wallets', { coin: 'USDC' }), 5_000_000n)
+  await seen(wallet.id, 3_000_000n, { on: ethereum })
+  const withdraw = (amount: string) =>
+    world.call(org.testKey, 'POST', '/wallets/withdraw', { to: sender(), amount, coin: 'USDC' })
+  expect(told(await withdraw('2.5'))).toEqual(refused('2.5', '2', '3'))
+  expect((await withdraw('2')).status).toBe(202)
+})
+
+test('a withdrawal of money that waits is refused before the bank’s partner hears of it', async () => {
+  const master = await aMaster(100_000_000n)
+  const gbp = { accountName: 'Acme Ltd', currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' }
+  const account = await world.call(org.testKey, 'POST', '/wallet-infra/bank-accounts', gbp)
+  await seen(master.id, 60_000_000n)
+  const body = { fromWalletId: master.id, token: 'USDC', chain: 'base', amount: '50', bankAccountId: account.body.id }
+  expect(told(await world.call(org.testKey, 'POST', '/wallet-infra/withdraw', body))).toEqual(refused('50', '40', '60'))
+  expect((await world.call(org.testKey, 'GET', '/wallet-infra/withdrawals')).list).toEqual([])
+  await screenWhatIsDue()
+  expect((await world.call(org.testKey, 'POST', '/wallet-infra/withdraw', body)).status).toBe(201)
+})
+
+/** Does this when a transfer that is sent now is weighed and about to be stored. */
+async function whileWeighed(master: Managed, amount: string, work: () => Promise<void>): Promise<Answer> {
+  const { db } = world.database
+  const Blocked = z.object({ is: z.boolean() })
+  const isBlocked = () =>
+    db.one(
+      Blocked,
+      sql`select exists (select from pg_stat_activity where datname = current_database() and wait_event = 'advisory') as is`,
+    )
+  let sending: Promise<Answer> | undefined
+  await db.tx(async (tx) => {
+    const key = `wallet-source:${org.id}/test/${master.id}`
+    await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`)
+    sending = send(master, amount)
+    sending.catch(() => undefined)
+    await expect.poll(isBlocked, { timeout: 30_000 }).toEqual({ is: true })
+    await work()
+  })
+  if (sending === undefined) throw new Error('nothing was sent')
+  return sending
+}
+
+test('a deposit that is seen after the wallet was weighed and before the transfer is stored holds it back', async () => {
+  const master = await aMaster()
+  const answer = await whileWeighed(master, '2.5', () => seen(master.id, 3_000_000n))
+  expect(codeOf(answer)).toBe('insufficient-balance')
+  expect(told(answer)).toEqual(refused('2.5', '2', '3'))
+  expect(await transfersOf(master)).toBe(0)
+})
+
+test('money that comes in while a wallet is weighed takes nothing from what was there before', async () => {
+  const master = await aMaster()
+  const answer = await whileWeighed(master, '5', async () => {
+    await fundToken(base, 'USDC', master.address, 3_000_000n)
+    await seen(master.id, 3_000_000n)
+  })
+  expect(answer.status).toBe(201)
+})
+
+test('what is frozen after the wallet was weighed and before the transfer is stored does not go', async () => {
+  const [master, from] = [await aMaster(), sender()]
+  screening.isStale = true
+  screening.say(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  await seen(master.id, 3_000_000n, { from })
+  const answer = await whileWeighed(master, '2.5', screenWhatIsDue)
+  expect(answer.body.balances).toEqual([{ token: 'USDC', required: '2.5', available: '2' }])
+})

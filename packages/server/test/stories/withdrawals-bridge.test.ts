@@ -1,0 +1,236 @@
+import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { aBridge, type BridgeDouble, type BridgeTransfer, type Delivery } from '../bridge-double.ts'
+import { aLiveStage, type LiveStage, nodeOf, type TestNode } from '../live-stage.ts'
+import type { Managed } from '../partner-stage.ts'
+import { type Answer, codeOf } from '../world.ts'
+
+let base: DevChain
+let node: TestNode
+let bridge: BridgeDouble
+let stage: LiveStage
+
+beforeAll(async () => {
+  base = await startChain({ network: 'base' })
+  node = nodeOf(base)
+  bridge = await aBridge()
+  const { url: baseUrl, webhookPublicKey } = bridge
+  stage = await aLiveStage([base], {
+    bridge: { baseUrl, apiKey: 'sk-bridge', customerId: 'cust_alice', webhookPublicKey },
+  })
+})
+afterAll(async () => {
+  await stage?.stop()
+  await bridge?.stop()
+  await base?.stop()
+})
+beforeEach(() => {
+  bridge.instead = () => undefined
+})
+afterEach(() => node.setAutomine(true))
+
+const gbp = { accountName: 'Acme Ltd', currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' }
+const call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+  stage.world.call(stage.org.liveKey, method, path, body, headers)
+
+async function withdraw(master: Managed, headers?: Record<string, string>): Promise<Answer> {
+  const account = await call('POST', '/wallet-infra/bank-accounts', gbp)
+  const moved = { token: 'USDC', chain: 'base', amount: '60', bankAccountId: account.body.id, reference: 'Invoice 7' }
+  return call('POST', '/wallet-infra/withdraw', { fromWalletId: master.id, ...moved }, headers)
+}
+
+interface Begun {
+  readonly master: Managed
+  readonly made: Answer
+  readonly payout: BridgeTransfer
+}
+
+/** A withdrawal of 60 of 100 USDC, and the transfer at Bridge that it stands on. */
+async function begun(): Promise<Begun> {
+  const master = await stage.aMaster()
+  const made = await withdraw(master)
+  expect([made.status, made.body.status]).toEqual([201, 'pending_conversion'])
+  const payout = bridge.transfers.find(({ key }) => key === made.body.id)
+  if (payout === undefined) throw new Error('Bridge was not asked')
+  return { master, made, payout }
+}
+
+const read = async ({ made }: Begun) => (await call('GET', `/wallet-infra/withdrawals/${made.body.id}`)).body
+const until = (one: Begun, status: string) =>
+  expect.poll(async () => (await read(one)).status, { timeout: 15_000, interval: 100 }).toBe(status)
+
+async function deliver({ headers, body }: Delivery): Promise<number> {
+  const url = `${stage.world.base}/partners/bridge/webhooks`
+  return (await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body }))
+    .status
+}
+
+const says = (payout: BridgeTransfer, state: string) => {
+  payout.state = state
+  return deliver(bridge.delivery(payout))
+}
+
+const Told = z.object({ type: z.string(), payload: z.record(z.string(), z.unknown()) })
+const toldOf = async ({ made }: Begun) => {
+  const statement = sql`select type, payload from events where payload ->> 'withdrawalId' = ${String(made.body.id)} order by id`
+  return (await stage.world.database.db.many(Told, statement)).map(({ type }) => type)
+}
+
+test('tokens go to the address that Bridge named, and each of its states becomes ours as it tells of it', async () => {
+  const one = await begun()
+  const { payout, master } = one
+  await expect.poll(() => tokenBalance(base, 'USDC', payout.toAddress), { timeout: 10_000 }).toBe(60_000_000n)
+  expect(await tokenBalance(base, 'USDC', master.address)).toBe(40_000_000n)
+  for (const state of ['funds_received', 'in_review']) expect(await says(payout, state)).toBe(204)
+  expect((await read(one)).status).toBe('pending_conversion')
+  expect(await says(payout, 'payment_submitted')).toBe(204)
+  await until(one, 'conversion_complete')
+  expect(await says(payout, 'payment_processed')).toBe(204)
+  await until(one, 'completed')
+  expect(await read(one)).toMatchObject({ feeAmount: '0.5', payoutAmount: '59.5', exchangeRate: '1.0', refund: null })
+  const [asked] = bridge.asked.filter(({ path, method }) => method === 'POST' && path === '/transfers')
+  expect(asked?.headers['idempotency-key']).toBe(one.made.body.id)
+  expect(await toldOf(one)).toEqual(['withdrawal.completed'])
+})
+
+test('deliveries out of order, repeated and about what Bridge does not say are hints and no more', async () => {
+  const one = await begun()
+  const { payout } = one
+  const early = bridge.delivery({ ...payout, state: 'payment_processed' })
+  expect(await Promise.all(Array.from({ length: 5 }, () => deliver(early)))).toEqual([204, 204, 204, 204, 204])
+  await expect.poll(() => hintsOf(payout), { timeout: 10_000 }).toBe(0)
+  expect((await read(one)).status).toBe('pending_conversion')
+  payout.state = 'payment_processed'
+  await until(one, 'completed')
+  expect(await says(payout, 'funds_received'), 'an answer from before').toBe(204)
+  await expect.poll(() => hintsOf(payout), { timeout: 10_000 }).toBe(0)
+  expect((await read(one)).status).toBe('completed')
+  expect(await toldOf(one)).toEqual(['withdrawal.completed'])
+})
+
+async function hintsOf({ id }: BridgeTransfer): Promise<number> {
+  const statement = sql`select count(*)::int as count from payout_hints where payout_id = ${id}`
+  return (await stage.world.database.db.one(z.object({ count: z.number() }), statement)).count
+}
+
+test('a forged delivery, and an old one that is sent again, are refused and change nothing', async () => {
+  const one = await begun()
+  const { payout } = one
+  const done = { ...payout, state: 'payment_processed' }
+  const old = bridge.delivery(done, { ageMs: 660_000 })
+  const renewed = {
+    ...old,
+    headers: { 'x-webhook-signature': String(old.headers['x-webhook-signature']).replace(/t=\d+/, `t=${Date.now()}`) },
+  }
+  const forged = bridge.delivery(done, { signed: '{}' })
+  expect(await Promise.all([old, renewed, forged, { ...forged, headers: {} }].map(deliver))).toEqual([
+    400, 400, 400, 400,
+  ])
+  expect([await hintsOf(payout), (await read(one)).status]).toEqual([0, 'pending_conversion'])
+})
+
+test.each([
+  ['undeliverable', 'expected'],
+  ['missing_return_policy', 'held'],
+  ['error', 'held'],
+  ['refunded', 'done'],
+  // It has the tokens, whatever it calls the payout.
+  ['canceled', 'held'],
+])('a payout that is %s once the tokens are there has failed, its tokens %s, told once', async (state, refund) => {
+  const one = await begun()
+  await expect.poll(() => tokenBalance(base, 'USDC', one.payout.toAddress), { timeout: 10_000 }).toBe(60_000_000n)
+  await says(one.payout, state)
+  await until(one, 'failed')
+  expect(await read(one)).toMatchObject({ reason: 'payout-failed', refund, completedAt: null })
+  await says(one.payout, 'payment_processed')
+  expect(await toldOf(one)).toEqual(['withdrawal.failed'])
+})
+
+test('money that a bank sends back fails a completed withdrawal, and the refund is followed to its end', async () => {
+  const one = await begun()
+  await says(one.payout, 'payment_processed')
+  await until(one, 'completed')
+  await says(one.payout, 'returned')
+  await until(one, 'failed')
+  expect(await read(one)).toMatchObject({ reason: 'payout-returned', refund: 'expected' })
+  await says(one.payout, 'refunded')
+  await expect.poll(async () => (await read(one)).refund, { timeout: 10_000 }).toBe('done')
+  expect(await read(one)).toMatchObject({ status: 'failed', reason: 'payout-returned' })
+  expect(await toldOf(one)).toEqual(['withdrawal.completed', 'withdrawal.failed'])
+})
+
+test('a Bridge that says paid before our tokens are in a block is believed once they are, and a reorganisation sends them again', async () => {
+  await node.setAutomine(false)
+  const mining = setInterval(() => void node.mine({ blocks: 1 }), 200)
+  const master = await stage.aMaster().finally(() => clearInterval(mining))
+  const before = await node.snapshot()
+  const made = await withdraw(master)
+  const payout = bridge.transfers.find(({ key }) => key === made.body.id)
+  if (payout === undefined) throw new Error('Bridge was not asked')
+  const one = { master, made, payout }
+  await says(payout, 'payment_processed')
+  const reads = () => bridge.asked.filter(({ path }) => path === `/transfers/${payout.id}`).length
+  await stage.untilBroadcast(master.address, 1)
+  expect([reads(), (await read(one)).status]).toEqual([0, 'pending_conversion'])
+  await node.mine({ blocks: 1 })
+  await until(one, 'completed')
+  await node.revert({ id: before })
+  expect(await tokenBalance(base, 'USDC', payout.toAddress)).toBe(0n)
+  const arrived = async () => {
+    await node.mine({ blocks: 1 })
+    return tokenBalance(base, 'USDC', payout.toAddress)
+  }
+  await expect.poll(arrived, { timeout: 15_000, interval: 200 }).toBe(60_000_000n)
+  await node.mine({ blocks: 6 })
+  expect([await tokenBalance(base, 'USDC', master.address), await toldOf(one)]).toEqual([
+    40_000_000n,
+    ['withdrawal.completed'],
+  ])
+})
+
+test('a Bridge that is away when it is asked is asked again by the same name, and one payout is made', async () => {
+  const master = await stage.aMaster()
+  let away = 0
+  bridge.instead = ({ method, path }) =>
+    method === 'POST' && path === '/transfers' && ++away < 2 ? { status: 502, text: '<html>' } : undefined
+  const made = await withdraw(master, { 'idempotency-key': 'salary' })
+  expect([made.status, made.body.status, made.body.txHash]).toEqual([201, 'pending_conversion', null])
+  await stage.hurry(made)
+  await expect.poll(() => tokenBalance(base, 'USDC', master.address), { timeout: 15_000 }).toBe(40_000_000n)
+  expect(bridge.transfers.filter(({ key }) => key === made.body.id)).toHaveLength(1)
+})
+
+test.each([
+  ['another amount', { amount: '59.99' }],
+  ['another token', { currency: 'usdt' }],
+  ['another chain', { payment_rail: 'polygon' }],
+])('a deposit of %s is not made, and nothing is signed', async (_, lie) => {
+  const master = await stage.aMaster()
+  const agreed = {
+    payment_rail: 'base',
+    currency: 'usdc',
+    amount: '60.0',
+    to_address: master.address.replace(/^0x./, '0x1'),
+  }
+  bridge.instead = ({ method, path }) =>
+    method === 'POST' && path === '/transfers'
+      ? {
+          status: 201,
+          json: { id: 'transfer_lie', state: 'awaiting_funds', source_deposit_instructions: { ...agreed, ...lie } },
+        }
+      : undefined
+  const made = await withdraw(master)
+  expect([made.status, made.body.txHash, codeOf(made)]).toEqual([201, null, ''])
+  expect([await stage.countOf(master.address, 'base'), await tokenBalance(base, 'USDC', master.address)]).toEqual([
+    0,
+    100_000_000n,
+  ])
+})
+
+test('neither Bridge’s key nor the bank account is in any line that was logged', () => {
+  const text = stage.lines.join('')
+  expect(text).toMatch(/withdrawal/)
+  expect(text).not.toMatch(/sk-bridge|63748472|202959|20-29-59/)
+})

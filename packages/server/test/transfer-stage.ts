@@ -1,0 +1,184 @@
+import { fundNative, fundToken, startChain } from '@purser/devnet'
+import { type Address, type NetworkName, networkByName } from '@purser/protocol'
+import { createTestClient, http, publicActions, walletActions } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import type { Config } from '../src/config.ts'
+import { sql } from '../src/platform/db/db.ts'
+import { startLyingNode } from './lying-node.ts'
+import { ShiftedClock } from './webhooks/clock.ts'
+import { type Answer, aWorld, request, type World } from './world.ts'
+
+export interface Managed {
+  readonly id: string
+  readonly address: Address
+}
+
+/** Longest that anything is waited for. */
+export const patient = { timeout: 20_000, interval: 50 }
+
+/** One deployment on one local chain, behind a node that a test may have lie, with a clock that a test puts forward. */
+export async function aTransferStage(
+  options: {
+    readonly network?: NetworkName
+    readonly config?: Partial<Config>
+    readonly second?: boolean
+    readonly takesL1Fee?: boolean
+  } = {},
+) {
+  const name = options.network ?? 'base'
+  const dev = await startChain({ network: name, takesL1Fee: options.takesL1Fee ?? false })
+  const node = await startLyingNode(dev.rpcUrl)
+  const clock = new ShiftedClock()
+  const world = await aWorld({
+    chains: [dev],
+    rpcUrls: { [name]: [node.url, ...(options.second === true ? [dev.rpcUrl] : [])] },
+    config: { rpcTimeoutMs: 3_000, transferWaitMs: 20_000, ...options.config },
+    boot: { clock },
+  })
+  const hasty = await world.another({ role: 'api', transferWaitMs: 0 })
+  const org = await world.organisation()
+  const key = networkByName(name)?.isTestnet === true ? org.testKey : org.liveKey
+  const chain = createTestClient({ mode: 'anvil', transport: http(dev.rpcUrl) })
+    .extend(publicActions)
+    .extend(walletActions)
+  return {
+    dev,
+    node,
+    clock,
+    world,
+    hasty,
+    org,
+    key,
+    chain,
+    async stop() {
+      await world.stop()
+      await node.stop()
+      await dev.stop()
+    },
+  }
+}
+
+export type TransferStage = Awaited<ReturnType<typeof aTransferStage>>
+
+const masters = '/wallet-infra/master-wallets'
+
+export async function aMaster(
+  stage: Pick<TransferStage, 'world' | 'dev' | 'key'>,
+  held: { readonly wei?: bigint; readonly usdc?: bigint } = {},
+): Promise<Managed> {
+  const { world, dev, key } = stage
+  const { body } = await world.call(key, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
+  const master = { id: String(body.id), address: body.address as Address }
+  await fundNative(dev, master.address, held.wei ?? 10n ** 18n)
+  if (held.usdc !== 0n) await fundToken(dev, 'USDC', master.address, held.usdc ?? 100_000_000n)
+  return master
+}
+
+export async function aChild({ world, key }: Pick<TransferStage, 'world' | 'key'>, of: Managed): Promise<Managed> {
+  const { body } = await world.call(key, 'POST', `${masters}/${of.id}/child-addresses`, {})
+  return { id: String(body.id), address: body.address as Address }
+}
+
+export function stranger(): Address {
+  return privateKeyToAddress(generatePrivateKey())
+}
+
+export function bodyFrom(from: Managed, changes: Record<string, unknown> = {}) {
+  const usual = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '2.5', toAddress: stranger() }
+  return { fromWalletId: from.id, ...usual, ...changes }
+}
+
+export const path = '/wallet-infra/transfer'
+
+/** Asks for a transfer and waits for its block. */
+export function send({ world, key }: TransferStage, body: unknown): Promise<Answer> {
+  return world.call(key, 'POST', path, body)
+}
+
+/** Asks for a transfer of a process that waits for nothing; answers its id. */
+export async function begin({ hasty, key }: TransferStage, body: unknown): Promise<string> {
+  const sent = await request(hasty.base, { key, method: 'POST', path, body })
+  expect([sent.status, sent.body.status, sent.body.type]).toEqual([201, 'pending', undefined])
+  return String(sent.body.id)
+}
+
+export async function transferOf({ world, key }: TransferStage, id: string): Promise<Answer['body']> {
+  return (await world.call(key, 'GET', `/wallet-infra/transfers/${id}`)).body
+}
+
+/** The events of a transfer, oldest first. */
+export async function eventsOf({ world }: { readonly world: Pick<World, 'database'> }, id: string): Promise<string[]> {
+  const rows = await world.database.db.many(
+    z.object({ type: z.string() }),
+    sql`select type from events where payload ->> 'transactionId' = ${id} order by id`,
+  )
+  return rows.map(({ type }) => type)
+}
+
+const Attempt = z.object({
+  hash: z.templateLiteral(['0x', z.string()]),
+  raw: z.instanceof(Uint8Array),
+  nonce: z.bigint(),
+  maxFee: z.string().transform(BigInt),
+  priorityFee: z.string().transform(BigInt),
+})
+export type Attempt = z.output<typeof Attempt>
+
+/** Everything that was ever signed for a transfer, in the order in which it was. */
+export function attemptsOf({ world }: TransferStage, id: string): Promise<Attempt[]> {
+  return world.database.db.many(
+    Attempt,
+    sql`
+    select a.hash, a.raw, t.nonce, a.max_fee::text, a.priority_fee::text from transfer_steps s
+    join chain_transactions t on t.id = s.transaction_id join transaction_attempts a on a.transaction_id = t.id
+    where s.transfer_id = ${id} order by s.position, a.sequence`,
+  )
+}
+
+/** Waits until the node was given so many signed forms of a transfer. */
+export async function untilSent(stage: TransferStage, id: string, attempts = 1): Promise<readonly Attempt[]> {
+  const sent = async (): Promise<boolean> => {
+    const last = (await attemptsOf(stage, id))[attempts - 1]
+    return last !== undefined && (await isKnown(stage, last.hash))
+  }
+  await expect.poll(sent, patient).toBe(true)
+  return attemptsOf(stage, id)
+}
+
+/** Whether the real node has the transaction, in a block or waiting for one. */
+export async function isKnown({ chain }: TransferStage, hash: `0x${string}`): Promise<boolean> {
+  const known = await chain.getTransaction({ hash }).catch(() => undefined)
+  return known !== undefined
+}
+
+/** Whether nothing more can become of a transfer. */
+export async function hasEnded({ world }: Pick<TransferStage, 'world'>, id: string): Promise<boolean> {
+  const { ended } = await world.database.db.one(
+    z.object({ ended: z.boolean() }),
+    sql`select ended_at is not null as ended from transfers where id = ${id}`,
+  )
+  return ended
+}
+
+/** Mines until nothing more can become of a transfer. */
+export async function mineUntilEnded(stage: TransferStage, id: string): Promise<Answer['body']> {
+  const ended = async (): Promise<boolean> => {
+    await stage.chain.mine({ blocks: 1 })
+    return hasEnded(stage, id)
+  }
+  await expect.poll(ended, patient).toBe(true)
+  return transferOf(stage, id)
+}
+
+/** What a wallet's policy counts as spent, in whole tokens as 1e-18; what was given back is not in it. */
+export async function reservedBy({ world }: TransferStage, master: Managed): Promise<bigint> {
+  const { raw } = await world.database.db.one(
+    z.object({ raw: z.string().transform(BigInt) }),
+    sql`
+    select coalesce(sum(atto_amount), 0)::text as raw from policy_reservations
+    where master_wallet_id = ${master.id} and released_at is null`,
+  )
+  return raw
+}
