@@ -1,12 +1,12 @@
 import { bytesToHex, type Network, networkByName, sameAddress, tokenBySymbol, zeroAddress } from '@purser/protocol'
 import type { PlannedCall, RouteRequest, RouteStatus } from '../../partners/routing/port.ts'
-import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { findSource, lockSource } from '../wallets/index.ts'
 import { end } from './ending.ts'
+import { nextLook } from './pace.ts'
 import { allowanceOf, endOf, slippageBps } from './partner.ts'
 import { canPay, readPurse } from './purse.ts'
 import { listSteps, listToLookAt, markArrived, markRefunded, setLookAt, setPartnerStatus } from './route-store.ts'
@@ -41,7 +41,7 @@ async function lookSafely(ctx: Work, transfer: TransferRow): Promise<void> {
     await look(ctx, transfer)
   } catch (error) {
     ctx.log.warn({ err: error, transferId: transfer.id }, 'a transfer could not be followed; it will be tried again')
-    await ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, transfer)))
+    await ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt)))
   }
 }
 
@@ -51,7 +51,7 @@ async function look(ctx: Work, transfer: TransferRow): Promise<void> {
   if (next !== undefined) return tryStep(ctx, transfer, next)
   const isGone = steps.some(({ kind, doneAt }) => kind === 'partner' && doneAt !== null)
   // Its last block may come at this moment, and with it the instant to look again: it is put off, never taken away.
-  if (!isGone) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, transfer)))
+  if (!isGone) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt)))
   const status = await askStatus(ctx, transfer)
   if (status.state === 'claimable') return claim(ctx, transfer, status)
   await ctx.db.tx(async (tx) => {
@@ -60,15 +60,6 @@ async function look(ctx: Work, transfer: TransferRow): Promise<void> {
     await setPartnerStatus(tx, held.id, status.partnerStatus)
     await conclude(ctx, tx, held, status)
   })
-}
-
-const lookMsMin = 500
-const lookMsMax = 60_000
-
-/** The longer it takes, the seldomer it is asked: an eighth of the time that it has taken so far. */
-function nextLook({ clock }: Pick<Work, 'clock'>, { createdAt }: TransferRow): Date {
-  const now = clock.now().getTime()
-  return instantOf(now + Math.min(lookMsMax, Math.max(lookMsMin, (now - createdAt.getTime()) / 8)))
 }
 
 /** Tries the partner's call as the chain stands now, and lets it be sent if it goes through and its quote still holds. */
@@ -80,8 +71,7 @@ async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise
   if (token !== undefined && !isExpired(ctx, transfer)) {
     // A node that has not seen the approval yet, or a block that was undone: no reason to give up.
     const allowed = await allowanceOf(chain, token.address, { owner: step.sender, spender: step.toAddress })
-    if (allowed < transfer.rawAmount)
-      return ctx.db.tx((tx) => setLookAt(tx, transfer.id, instantOf(ctx.clock.now().getTime() + lookMsMin)))
+    if (allowed < transfer.rawAmount) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, null)))
   }
   const trial = await chain.tryCall(call)
   await ctx.db.tx(async (tx) => {
@@ -155,7 +145,7 @@ async function conclude(
     return end(ctx, tx, transfer.id, undefined)
   }
   if (status.state === 'pending' || status.refund === 'pending')
-    return setLookAt(tx, transfer.id, nextLook(ctx, transfer))
+    return setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
   if (status.refund === 'done') await markRefunded(tx, transfer.id, { hash: status.refundTxHash, now })
   await end(ctx, tx, transfer.id, status.refund === 'done' ? 'refunded' : 'partner-failed')
 }
@@ -189,7 +179,7 @@ async function claim(
       (gasLimit !== undefined && (await canPay(tx, purse, feeOfCall({ ...call, gasLimit }, purse.prices))))
     const unsent = gasLimit === undefined ? ': claim refused' : isPaid ? '' : ': no gas to claim'
     await setPartnerStatus(tx, held.id, `${partnerStatus}${unsent}`)
-    await setLookAt(tx, held.id, nextLook(ctx, held))
+    await setLookAt(tx, held.id, nextLook(ctx, held.createdAt))
     if (gasLimit === undefined || !isPaid || isUnderWay) return
     const { to: toAddress, data, value } = call
     const place = { transferId: held.id, position: steps.length }

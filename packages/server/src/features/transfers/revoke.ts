@@ -1,11 +1,11 @@
 import { type Address, type Hex, type Network, networkByName } from '@purser/protocol'
-import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { lockSource } from '../wallets/index.ts'
 import { transferPurpose } from './follow.ts'
+import { nextLook } from './pace.ts'
 import { allowanceOf, encodeApproval } from './partner.ts'
 import { canPay, type Purse, readPurse } from './purse.ts'
 import { isApprovalBusy, listToRevoke, lockToRevoke, setRevokeAt } from './revoke-store.ts'
@@ -29,20 +29,10 @@ export const revokeApprovals: Recurring = {
         await look(ctx, transfer)
       } catch (error) {
         ctx.log.warn({ err: error, transferId: transfer.id }, 'an approval could not be looked at; it will be again')
-        await setRevokeAt(ctx.db, transfer.id, nextLook(ctx, transfer))
+        await setRevokeAt(ctx.db, transfer.id, nextLook(ctx, transfer.endedAt))
       }
     }
   },
-}
-
-const lookMsMin = 1_000
-const lookMsMax = 60_000
-
-/** The longer it takes, the seldomer it is looked at. */
-function nextLook({ clock }: Pick<Work, 'clock'>, { endedAt }: TransferRow): Date {
-  const now = clock.now().getTime()
-  const sinceMs = now - (endedAt?.getTime() ?? now)
-  return instantOf(now + Math.min(lookMsMax, Math.max(lookMsMin, sinceMs / 8)))
 }
 
 /** What one account lets one contract take of one token. */
@@ -67,7 +57,7 @@ async function look(ctx: Work, transfer: TransferRow): Promise<void> {
   const approval = { network, owner, token, spender: partner.toAddress }
   // A transfer that comes after has its own approval take this one's place: taking that back would keep it from going on.
   if (approve.doneAt === null || (await isBusy(ctx.db, approval)))
-    return setRevokeAt(ctx.db, transfer.id, nextLook(ctx, transfer))
+    return setRevokeAt(ctx.db, transfer.id, nextLook(ctx, transfer.endedAt))
   const allowed = await allowanceOf(ctx.chains.on(network), token, approval)
   if (allowed === 0n) return setRevokeAt(ctx.db, transfer.id, null)
   const tried = steps.filter(({ kind }) => kind === 'revoke').map(({ transactionId }) => transactionId)
@@ -114,7 +104,7 @@ function store(ctx: Work, transfer: TransferRow, { approval, purse, data, gasLim
     await lockSource(tx, own.tenant, transfer.walletId)
     await lockSource(tx, own.tenant, sender)
     if (!(await lockToRevoke(tx, transfer.id))) return
-    await setRevokeAt(tx, transfer.id, nextLook(ctx, transfer))
+    await setRevokeAt(tx, transfer.id, nextLook(ctx, transfer.endedAt))
     // Another approves, takes back or draws on the wallet since it was looked at.
     if ((await isBusy(tx, approval)) || !(await canPay(tx, purse, feeOfCall({ gasLimit, data }, purse.prices)))) return
     const place = { transferId: transfer.id, position: (await listSteps(tx, transfer.id)).length }

@@ -1,5 +1,4 @@
 import { type Network, networkByName } from '@purser/protocol'
-import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Recurring } from '../../../platform/job.ts'
@@ -7,6 +6,7 @@ import { forTenant } from '../../../platform/work/runner.ts'
 import { addGasReserved, dayOf, lockGasReserved } from '../../plans/index.ts'
 import { authorizationOf, gasOfAuthorisation, shownBy, signatureOf } from '../../wallets/index.ts'
 import { markConfirmed } from '../outcome-store.ts'
+import { nextLook } from '../pace.ts'
 import { lockTransfers } from '../store.ts'
 import { endAuthorised } from './lane.ts'
 import { type AuthorisedRow, listToAsk, lockAuthorisation, markWaitingAgain, setLookAt } from './store.ts'
@@ -18,8 +18,6 @@ const perTurnMax = 100
 const attemptsMax = 3
 /** A block may be undone that is deeper than a network's depth; the end must have been passed by as much. */
 const lapseGraceSeconds = 60n
-const lookMsMin = 1_000
-const lookMsMax = 60_000
 
 /**
  * Asks the chain what became of authorisations that a final transaction did not carry, or that were not sent before they ended. Nothing is
@@ -32,18 +30,12 @@ export const resolveAuthorised: Recurring = {
   async run(ctx) {
     for (const transfer of await listToAsk(ctx.db, ctx.clock.now(), perTurnMax)) {
       // Put off first: one of which the node cannot tell keeps none behind it waiting.
-      await setLookAt(ctx.db, transfer.transferId, nextLook(ctx, transfer))
+      await setLookAt(ctx.db, transfer.transferId, nextLook(ctx, transfer.createdAt))
       await resolve(ctx, transfer).catch((error: unknown) =>
         ctx.log.warn({ err: error, transferId: transfer.transferId }, 'the chain could not be asked about a transfer'),
       )
     }
   },
-}
-
-/** The longer it takes, the seldomer it is asked: an eighth of the time that it has taken so far. */
-function nextLook({ clock }: Pick<System, 'clock'>, { createdAt }: AuthorisedRow): Date {
-  const now = clock.now().getTime()
-  return instantOf(now + Math.min(lookMsMax, Math.max(lookMsMin, (now - createdAt.getTime()) / 8)))
 }
 
 async function resolve(ctx: System, transfer: AuthorisedRow): Promise<void> {
