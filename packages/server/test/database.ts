@@ -17,8 +17,26 @@ const template = 'purser_template'
 export async function freshDatabase(options: { readonly connectionsMax?: number } = {}): Promise<TestDatabase> {
   const serverUrl = inject('postgresUrl')
   await makeTemplate(serverUrl)
+  return createDatabase(serverUrl, `template ${template}`, options)
+}
+
+/** The same of an operator whose PostgreSQL sorts text as an English dictionary does: `a` before `B`. */
+export async function aDictionaryDatabase(): Promise<TestDatabase> {
+  const database = await createDatabase(
+    inject('postgresUrl'),
+    `template template0 locale_provider icu icu_locale 'en-US'`,
+  )
+  await migrate(database.db)
+  return database
+}
+
+async function createDatabase(
+  serverUrl: string,
+  how: string,
+  options: { readonly connectionsMax?: number } = {},
+): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`
-  await administer(serverUrl, (client) => client.query(`create database ${name} template ${template}`))
+  await administer(serverUrl, (client) => client.query(`create database ${name} ${how}`))
   const url = withDatabase(serverUrl, name)
   const db = openDb({ url, connectionsMax: options.connectionsMax ?? 10, log: createLog({ level: 'silent' }) })
   return {

@@ -71,7 +71,7 @@ export async function insertReceipts(
     ), reserved as (
       insert into settlement_budgets (organisation_id, environment, network, day, gas_reserved)
       select ${organisationId}, ${environment}, network, ${count.day}::date, sum(given.gas)
-      from made join given using (id, network) where given.gas > 0 group by network order by network
+      from made join given using (id, network) where given.gas > 0 group by network order by network collate "C"
       on conflict (organisation_id, environment, network, day) do update set gas_reserved = settlement_budgets.gas_reserved + excluded.gas_reserved
     )
     select id from made`,

@@ -2,6 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
 import { gather } from '../../platform/db/gather.ts'
+import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { newId } from '../../platform/ids.ts'
@@ -225,13 +226,15 @@ async function gasLeftByNetwork(
   group: readonly Candidate[],
   limits: RecordLimits,
 ): Promise<Map<string, bigint>> {
+  const onChain = Map.groupBy(
+    group.filter(({ payment }) => payment.settlement !== null),
+    ({ payment }) => payment.network,
+  )
   const left = new Map<string, bigint>()
-  for (const { ctx, payment } of group) {
-    if (payment.settlement === null || left.has(payment.network)) continue
-    left.set(
-      payment.network,
-      limits.gasPerDayMax - (await lockGasReserved(tx, ctx.tenant, payment.network, dayOf(ctx.clock.now()))),
-    )
+  for (const [network, [first]] of inLockOrder(onChain)) {
+    if (first === undefined) continue
+    const { tenant, clock } = first.ctx
+    left.set(network, limits.gasPerDayMax - (await lockGasReserved(tx, tenant, network, dayOf(clock.now()))))
   }
   return left
 }

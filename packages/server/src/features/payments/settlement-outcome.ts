@@ -1,6 +1,7 @@
 import { formatAmount } from '@purser/protocol'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { markEnded, markSettled, type SettlementRow } from './settlement-store.ts'
@@ -34,7 +35,8 @@ export async function recordSettled(
     payments.filter((payment) => moved.has(payment.id)),
     tenantKey,
   )
-  for (const group of byTenant.values()) {
+  // Each record locks its organisation's log, and two networks may settle for the same organisations at once.
+  for (const [, group] of inLockOrder(byTenant)) {
     const own = tenantCtx(ctx, group)
     await publishEvents(
       own,

@@ -2,6 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import { type AuditEntry, appendAudits } from '../../platform/audit.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvent } from '../../platform/events.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { releasePolicy } from '../wallets/index.ts'
@@ -39,7 +40,7 @@ export async function endAll(ctx: Work, tx: Tx, ends: readonly TransferEnd[]): P
  */
 export async function auditEnds(ctx: Work, tx: Tx, ended: readonly TransferRow[]): Promise<void> {
   const byTenant = Map.groupBy(ended, ({ organisationId, environment }) => `${organisationId}/${environment}`)
-  for (const [, own] of [...byTenant].sort(([left], [right]) => (left < right ? -1 : 1))) {
+  for (const [, own] of inLockOrder(byTenant)) {
     const [first] = own
     if (first !== undefined) await appendAudits(forTenant(ctx, first), tx, own.map(recordOf))
   }

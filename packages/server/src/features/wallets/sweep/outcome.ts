@@ -1,5 +1,6 @@
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import { inLockOrder } from '../../../platform/db/lock-order.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { lockSweeps, markEnded, type TransferRow } from './lane-store.ts'
 import { markCompleted } from './store.ts'
@@ -17,8 +18,7 @@ export async function recordEnded(ctx: System, tx: Tx, transfers: readonly Trans
   const told = transfers.filter((transfer) => moved.has(transfer.childAddressId))
   const byTenant = Map.groupBy(told, ({ organisationId, environment }) => `${organisationId}/${environment}`)
   // Each record locks its organisation's log: in one order, since two networks may end sweeps of the same two at once.
-  const inOrder = [...byTenant].sort(([left], [right]) => (left < right ? -1 : 1))
-  for (const [, own] of inOrder) await auditEnded(ctx, tx, own, end)
+  for (const [, own] of inLockOrder(byTenant)) await auditEnded(ctx, tx, own, end)
 }
 
 async function auditEnded(ctx: System, tx: Tx, transfers: readonly TransferRow[], end: End): Promise<void> {
