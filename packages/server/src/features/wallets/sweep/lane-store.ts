@@ -95,7 +95,7 @@ export async function lockStillSigned(tx: Tx, transfers: readonly TransferRow[])
     TransferRow,
     sql`
     select ${columns} from sweep_transfers t where status = 'signed' and not unresolved and (sweep_id, child_address_id) in
-      (select * from unnest(${sweepIdsOf(transfers)}::text[], ${childIdsOf(transfers)}::text[]))
+      (${keysOf(transfers)})
     order by from_address for update`,
   )
   return rows.filter(isSigned)
@@ -119,7 +119,7 @@ export async function assignTransaction(
 ): Promise<void> {
   await tx.run(sql`
     update sweep_transfers set status = 'sent', chain_transaction_id = ${transactionId}, attempt = attempt + 1
-    where (sweep_id, child_address_id) in (select * from unnest(${sweepIdsOf(transfers)}::text[], ${childIdsOf(transfers)}::text[]))`)
+    where (sweep_id, child_address_id) in (${keysOf(transfers)})`)
 }
 
 export function listInTransaction(tx: Queryable, transactionId: string): Promise<TransferRow[]> {
@@ -140,7 +140,7 @@ export async function markUnresolved(tx: Tx, transfers: readonly TransferRow[]):
   await tx.run(sql`
     update sweep_transfers set unresolved = true, tx_hash = null
     where status = 'sent' and (sweep_id, child_address_id) in
-      (select * from unnest(${sweepIdsOf(transfers)}::text[], ${childIdsOf(transfers)}::text[]))`)
+      (${keysOf(transfers)})`)
 }
 
 /** Transfers whose transaction is final without them: the chain must say what became of each. */
@@ -151,13 +151,13 @@ export function listUnresolved(db: Queryable, network: string, most: number): Pr
   )
 }
 
-/** Transfers that were never sent and whose authorisation has lapsed. */
+/** Transfers that wait to be sent and whose authorisation has lapsed: those that were tried less often first, then the oldest. */
 export function listLapsed(db: Queryable, network: string, before: Date, most: number): Promise<TransferRow[]> {
   return db.many(
     TransferRow,
     sql`
     select ${columns} from sweep_transfers t where network = ${network} and status in ('planned', 'signed') and valid_before < ${before}
-    order by created_at limit ${most}`,
+    order by attempt, created_at limit ${most}`,
   )
 }
 
@@ -188,16 +188,15 @@ export async function markEnded(
     sql`
     update sweep_transfers set status = ${end.status}, tx_hash = ${txHash}, failure_reason = ${reason}, unresolved = false
     where status in ('planned', 'signed', 'sent') and (sweep_id, child_address_id) in
-      (select * from unnest(${sweepIdsOf(transfers)}::text[], ${childIdsOf(transfers)}::text[]))
+      (${keysOf(transfers)})
     returning child_address_id`,
   )
   return new Set(rows.map((row) => row.childAddressId))
 }
 
-function sweepIdsOf(transfers: readonly TransferRow[]): SweepId[] {
-  return transfers.map((transfer) => transfer.sweepId)
-}
-
-function childIdsOf(transfers: readonly TransferRow[]): string[] {
-  return transfers.map((transfer) => transfer.childAddressId)
+/** The keys of transfers, as a statement of two columns. */
+export function keysOf(transfers: readonly Pick<TransferRow, 'sweepId' | 'childAddressId'>[]): Sql {
+  const sweepIds = transfers.map(({ sweepId }) => sweepId)
+  const childIds = transfers.map(({ childAddressId }) => childAddressId)
+  return sql`select * from unnest(${sweepIds}::text[], ${childIds}::text[])`
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
-import { columns, isScreened, TransferRow } from './lane-store.ts'
+import { columns, isScreened, keysOf, TransferRow } from './lane-store.ts'
 
 const Sum = z.object({ raw: z.string().transform((text) => BigInt(text)) })
 
-/** Transfers of a network that have no transaction yet and whose senders are screened, oldest first. */
+/** Transfers of a network that have no transaction yet and whose senders are screened: those that were tried less often first, then the oldest. */
 export function listPlanned(
   db: Queryable,
   network: string,
@@ -14,8 +14,16 @@ export function listPlanned(
     TransferRow,
     sql`
     select ${columns} from sweep_transfers t where network = ${network} and status = 'planned' and ${isScreened(unscreenedSince)}
-    order by created_at, from_address limit ${most}`,
+    order by attempt, created_at, from_address limit ${most}`,
   )
+}
+
+/** Counts a try of each before it is made, so that the next ones come before those that fail every time, whatever they do to a process. */
+export async function markTried(db: Queryable, transfers: readonly TransferRow[]): Promise<void> {
+  if (transfers.length === 0) return
+  await db.run(sql`
+    update sweep_transfers set attempt = attempt + 1
+    where status = 'planned' and (sweep_id, child_address_id) in (${keysOf(transfers)})`)
 }
 
 /** How many transfers of a network have a transaction without an outcome. */

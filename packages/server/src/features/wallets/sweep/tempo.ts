@@ -9,7 +9,7 @@ import { assignTransaction, listLapsed, lockSweeps, type TransferRow } from './l
 import { recordEnded } from './outcome.ts'
 import { gasOfTempoTransfer } from './request.ts'
 import { tempoSweepPurpose } from './tempo-handler.ts'
-import { countSent, listPlanned, lockPlanned } from './tempo-store.ts'
+import { countSent, listPlanned, lockPlanned, markTried } from './tempo-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -39,8 +39,7 @@ export const sweepOnTempo: Recurring = {
 }
 
 async function passTempo(ctx: System, network: Network): Promise<void> {
-  for (const lapsed of await listLapsed(ctx.db, network.name, ctx.clock.now(), sentMax))
-    await end(ctx, lapsed, 'authorization-expired')
+  await endLapsed(ctx, network)
   const sent = await countSent(ctx.db, network.name)
   const since = await unscreenedSince(ctx)
   const asked = { most: Math.max(0, sentMax - sent), unscreenedSince: since }
@@ -51,11 +50,28 @@ async function passTempo(ctx: System, network: Network): Promise<void> {
   if (affordable < BigInt(waiting.length))
     ctx.log.error({ network: network.name }, 'the sponsor holds too little for the fees of all sweeps; the rest waits')
   const transfers = waiting.slice(0, Number(affordable < 0n ? 0n : affordable))
+  await markTried(ctx.db, transfers)
   const workers = Array.from({ length: Math.min(atOnce, transfers.length) }, async () => {
     for (let transfer = transfers.shift(); transfer !== undefined; transfer = transfers.shift())
-      await sendSafely(ctx, network, { transfer, feeToken: fee.token, since })
+      await safely(ctx, transfer, send(ctx, network, { transfer, feeToken: fee.token, since }))
   })
   await Promise.all(workers)
+}
+
+async function endLapsed(ctx: System, network: Network): Promise<void> {
+  const lapsed = await listLapsed(ctx.db, network.name, ctx.clock.now(), sentMax)
+  await markTried(ctx.db, lapsed)
+  for (const transfer of lapsed) await safely(ctx, transfer, end(ctx, transfer, 'authorization-expired'))
+}
+
+/** One that cannot be gone on with keeps none behind it waiting; until it lapses it is tried again, after those that were tried less often. */
+async function safely(ctx: System, { sweepId, childAddressId }: TransferRow, step: Promise<void>): Promise<void> {
+  await step.catch((error: unknown) =>
+    ctx.log.warn(
+      { err: error, sweepId, childAddressId },
+      'a transfer of a sweep could not be gone on with; tried again',
+    ),
+  )
 }
 
 /** What the sponsor pays in, as it pays the fees of payers, and for how many children it has enough. */
@@ -75,16 +91,6 @@ interface Turn {
   readonly transfer: TransferRow
   readonly feeToken: Address
   readonly since: Date | undefined
-}
-
-/** One that cannot be tried keeps none behind it from being swept; it stays planned until it lapses. */
-async function sendSafely(ctx: System, network: Network, turn: Turn): Promise<void> {
-  try {
-    await send(ctx, network, turn)
-  } catch (error) {
-    const { sweepId, childAddressId } = turn.transfer
-    ctx.log.warn({ err: error, sweepId, childAddressId }, 'a transfer of a sweep could not be sent; tried again')
-  }
 }
 
 async function send(ctx: System, network: Network, { transfer, feeToken, since }: Turn): Promise<void> {

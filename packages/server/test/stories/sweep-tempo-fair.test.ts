@@ -1,0 +1,116 @@
+import { type DevChain, fundToken, startChain } from '@purser/devnet'
+import { networkByName } from '@purser/protocol'
+import { type Address, createTestClient, http } from 'viem'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { gasOfTempoTransfer } from '../../src/features/wallets/sweep/request.ts'
+import { sweepOnTempo } from '../../src/features/wallets/sweep/tempo.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
+import { type LyingNode, startLyingNode } from '../lying-node.ts'
+import { aFamily, childrenOf, sweep } from '../sweep-stage.ts'
+import { ShiftedClock } from '../webhooks/clock.ts'
+import { aWorld, type Org, type World } from '../world.ts'
+
+const of = { chain: 'tempo', token: 'AlphaUSD' } as const
+const body = { token: 'AlphaUSD' } as const
+
+let tempo: DevChain
+let node: LyingNode
+let world: World
+let org: Org
+let clock: ShiftedClock
+
+beforeAll(async () => {
+  tempo = await startChain({ network: 'tempo-moderato' })
+  node = await startLyingNode(tempo.rpcUrl)
+  // Blocks without transactions bring the base fee to its floor, where it stays.
+  await createTestClient({ mode: 'anvil', transport: http(tempo.rpcUrl) }).mine({ blocks: 512 })
+})
+afterAll(async () => {
+  await node?.stop()
+  await tempo?.stop()
+})
+/** Here a test says when something is tried, and nothing is sent. */
+beforeEach(async () => {
+  clock = new ShiftedClock()
+  world = await aWorld({
+    chains: [tempo],
+    rpcUrls: { 'tempo-moderato': [node.url] },
+    config: { role: 'api' },
+    boot: { clock },
+  })
+  org = await world.organisation()
+  return async () => {
+    node.tellTheTruth()
+    await world.stop()
+  }
+})
+
+const turn = () => sweepOnTempo.run(systemCtx(world.server.deps))
+
+/** A family, the child whose turn comes first before the others. */
+async function inTurn(count: number) {
+  const family = await aFamily(world, org, tempo, { count, of })
+  return { family, children: family.children.toSorted((left, right) => (left.address < right.address ? -1 : 1)) }
+}
+
+async function addressesIn(status: string): Promise<string[]> {
+  const statement = sql`select from_address from sweep_transfers where status = ${status} order by from_address`
+  const rows = await world.database.db.many(z.object({ fromAddress: z.string() }), statement)
+  return rows.map(({ fromAddress }) => fromAddress)
+}
+
+/** Money for so many fees of sweeps, and half of one. */
+async function fundSponsor(fees: bigint): Promise<void> {
+  const network = networkByName('tempo-moderato')
+  if (network === undefined) throw new Error('no such network')
+  const { maxFee } = await world.server.deps.chains.on(network).offeredFees()
+  const cost = (gasOfTempoTransfer * maxFee * 2n) / 10n ** 12n + 1n
+  await fundToken(tempo, 'pathUSD', world.server.settlerAddress as Address, cost * fees + cost / 2n)
+}
+
+test('a transfer that fails at every try lets the others be tried, also where the operator can pay for one at a time', async () => {
+  const { family, children } = await inTurn(3)
+  const [sick, ...healthy] = children.map(({ address }) => address)
+  await fundSponsor(1n)
+  // Somebody else seems to have sent from the account: no lane begins before that is sure.
+  node.lie('eth_getTransactionCount', ({ params, truth }) =>
+    String(params[0]).toLowerCase() === sick?.toLowerCase() ? { result: '0x1' } : truth(),
+  )
+  expect((await sweep(world, org, family, body)).status).toBe(202)
+  await turn()
+  expect([await addressesIn('planned'), await addressesIn('sent')]).toEqual([[sick, ...healthy], []])
+  await turn()
+  expect([await addressesIn('planned'), await addressesIn('sent')]).toEqual([[sick, healthy[1]], [healthy[0]]])
+  await fundSponsor(1n)
+  await turn()
+  expect([await addressesIn('planned'), await addressesIn('sent')]).toEqual([[sick], healthy])
+  node.tellTheTruth()
+  await fundSponsor(1n)
+  await turn()
+  expect(await addressesIn('sent'), 'it is tried as long as it does not lapse').toEqual([sick, ...healthy])
+})
+
+test('a transfer that cannot be ended keeps those behind it neither from their end nor from being sent', async () => {
+  const { family, children } = await inTurn(2)
+  const [sick, healthy] = children.map(({ address }) => address)
+  await fundSponsor(5n)
+  await world.database.db.run(sql`
+    create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`)
+  await world.database.db.run({
+    text: `create trigger refused before update of status on sweep_transfers for each row when (new.from_address = '${sick}') execute function refuse()`,
+    values: [],
+  })
+  const asked = await sweep(world, org, family, body)
+  clock.forward(86_400_001)
+  const late = await inTurn(1)
+  await sweep(world, org, late.family, body)
+  await turn()
+  const { children: told } = await childrenOf(world, org, family, asked.body.id)
+  expect(told.find(({ childAddressId }) => childAddressId === children[1]?.id)).toMatchObject({
+    status: 'failed',
+    reason: 'authorization-expired',
+  })
+  expect([await addressesIn('failed'), await addressesIn('sent')]).toEqual([[healthy], [late.children[0]?.address]])
+})
