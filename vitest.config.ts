@@ -19,6 +19,8 @@ export default defineConfig({
     testTimeout: 90_000,
     hookTimeout: 90_000,
     retry: 0,
+    // A poll tells what comes, not how soon: vitest's own second is short where two workers share two cores.
+    expect: { poll: { timeout: 20_000 } },
     reporters: ['default', closingLine],
   },
 })

@@ -100,7 +100,7 @@ test('while the caller thinks about one payment, its money is not spent by anoth
   const asked = Promise.withResolvers<boolean>()
   const { pay } = stage({ perCall: '1', perDay: '0.02', confirmAbove: '0.01', confirm: () => asked.promise })
   const slow = pay(`${url}?price=20000`)
-  await vi.waitFor(async () => expect(await errorOf(pay(url))).toMatchObject({ limit: 'perDay', spentUsd: '0.02' }))
+  await expect.poll(() => errorOf(pay(url))).toMatchObject({ limit: 'perDay', spentUsd: '0.02' })
   asked.resolve(true)
   expect((await slow).status).toBe(200)
 })

@@ -1,5 +1,5 @@
 import { getHeapSpaceStatistics } from 'node:v8'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { giveBackRecentMemory, giveBackStartMemory } from './memory.ts'
 
 const mebibyte = 2 ** 20
@@ -20,7 +20,7 @@ test('pieces of memory that were let go of are given back', async () => {
   expect(process.memoryUsage().arrayBuffers - before).toBeGreaterThan(15 * mebibyte)
   giveBackRecentMemory()
   // Another thread gives them back.
-  await vi.waitFor(() => expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * mebibyte))
+  await expect.poll(() => process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * mebibyte)
 })
 
 /** Objects that outlive a collection of the young generation, which is what makes it grow. */

@@ -27,12 +27,12 @@ test('of any number at once so many run as may, the others in the order in which
   const inTurn = createTurns(16)
   const { began, piece, end } = pieces()
   const all = [0, 1, 2, 3, 4].map((index) => inTurn(two, piece(index)))
-  await vi.waitFor(() => expect(began).toEqual([0, 1]))
+  await expect.poll(() => began).toEqual([0, 1])
   end(1)
-  await vi.waitFor(() => expect(began).toEqual([0, 1, 2]))
+  await expect.poll(() => began).toEqual([0, 1, 2])
   end(0)
   end(2)
-  await vi.waitFor(() => expect(began).toEqual([0, 1, 2, 3, 4]))
+  await expect.poll(() => began).toEqual([0, 1, 2, 3, 4])
   end(3)
   end(4)
   expect(await Promise.all(all)).toEqual([0, 1, 2, 3, 4])
@@ -52,11 +52,11 @@ test('whoever waits for the first of two turns leaves the second to others', asy
   const tenant = { name: 'tenant', widthMax: 'half' } as const
   const busy = [0, 1, 2].map((index) => inTurn([{ name: 'busy', widthMax: 1 }, tenant], piece(index)))
   const other = inTurn([{ name: 'quiet', widthMax: 1 }, tenant], piece(9))
-  await vi.waitFor(() => expect(began).toEqual([0, 9]))
+  await expect.poll(() => began).toEqual([0, 9])
   end(9)
   await other
   for (const index of [0, 1, 2]) {
-    await vi.waitFor(() => expect(began).toContain(index))
+    await expect.poll(() => began).toContain(index)
     end(index)
   }
   await Promise.all(busy)
@@ -73,7 +73,7 @@ test('who has waited for ten seconds is told to come again, and takes nobody’s
   const third = inTurn(one, piece(2))
   end(0)
   await first
-  await vi.waitFor(() => expect(began).toEqual([0, 2]))
+  await expect.poll(() => began).toEqual([0, 2])
   end(2)
   await third
 })
