@@ -35,7 +35,7 @@ interface Sent {
 }
 
 async function aStage(rpcUrls?: readonly string[]): Promise<Stage> {
-  const stage = await aLane({ db: database.db, dev, rpcTimeoutMs: 1_000, ...(rpcUrls !== undefined && { rpcUrls }) })
+  const stage = await aLane({ db: database.db, dev, ...(rpcUrls !== undefined && { rpcUrls }) })
   cleanups.push(() => stage.outbound.close())
   return stage
 }
@@ -125,11 +125,11 @@ test('an account without gas, and one that nobody signs for, keep no other waiti
   const unsigned = await plan(stage, lanes, strange.address)
   const waiting = await plan(stage, lanes, poor.address)
   const sent = await plan(stage, lanes, rich.address)
-  await expect.poll(() => areFinal([sent]), { timeout: 15_000 }).toBe(true)
+  await expect.poll(() => areFinal([sent])).toBe(true)
   expect(await statusOf(database.db, unsigned.id)).toBe('planned')
   expect(await areFinal([waiting])).toBe(false)
   await fundNative(dev, poor.address, 10n ** 18n)
-  await expect.poll(() => areFinal([waiting]), { timeout: 15_000 }).toBe(true)
+  await expect.poll(() => areFinal([waiting])).toBe(true)
   await expectOnce(stage, [sent, waiting])
 })
 
@@ -150,6 +150,6 @@ test('the settler’s own lane is left to the settler', async () => {
   const id = await stage.db.tx((tx) => stage.lanes.plan(tx, planned))
   lanes.start([stage.handler])
   const sent = await plan(stage, lanes, account.address)
-  await expect.poll(() => areFinal([sent]), { timeout: 15_000 }).toBe(true)
+  await expect.poll(() => areFinal([sent])).toBe(true)
   expect(await statusOf(database.db, id)).toBe('planned')
 })
