@@ -59,12 +59,12 @@ async function filledVaults(count: number): Promise<{ readonly ending: string[];
 
 const Told = z.object({ vaultId: z.string(), types: z.array(z.string()) })
 
-/** What webhooks are told of the ends of vaults, in the order of happening. */
+/** What webhooks are told of the ends of vaults, in the order of happening; of one instant the warning comes first. */
 async function endsTold(): Promise<ReadonlyMap<string, readonly string[]>> {
   const rows = await database.db.many(
     Told,
     sql`
-    select payload ->> 'vaultId' as vault_id, array_agg(type order by created_at, ctid) as types from events
+    select payload ->> 'vaultId' as vault_id, array_agg(type order by created_at, type desc) as types from events
     where type in ('vault.expiring', 'vault.expired') group by 1`,
   )
   return new Map(rows.map(({ vaultId, types }) => [vaultId, types]))

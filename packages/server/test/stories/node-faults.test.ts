@@ -70,7 +70,7 @@ function expectSilence(...answers: readonly Answer[]): void {
     const shown = `${JSON.stringify([...headers])}${JSON.stringify(body)}`
     for (const word of [
       nodeKey,
-      new URL(node.url).port,
+      `:${new URL(node.url).port}`,
       'apikey',
       'secret',
       'gateway',

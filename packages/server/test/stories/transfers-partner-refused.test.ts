@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { RouteQuote } from '../../src/partners/routing/port.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { nodeOf } from '../live-stage.ts'
 import { aPartnerStage, bridgeOf, type Managed, type PartnerStage, stranger } from '../partner-stage.ts'
 import { codeOf } from '../world.ts'
 
@@ -64,8 +65,19 @@ test('what no partner carries is no route, and what the guard refused is no part
 
 test('a quote that ran out while its approval was mined is not signed: the transfer fails and the money stays', async () => {
   const master = await stage.aMaster()
-  stage.conduct = { quote: (quote) => ({ ok: true, quote: { ...quote, expiresAt: new Date(Date.now() + 60) } }) }
-  const refused = await stage.send(bridgeOf(master))
+  const node = nodeOf(stage.base)
+  await node.setAutomine(false)
+  const sending = stage.send(bridgeOf(master))
+  try {
+    await expect.poll(() => stage.countOf(master)).toBe(1)
+    await stage.world.database.db.run(
+      sql`update transfers set quote_expires_at = created_at where wallet_id = ${master.id}`,
+    )
+  } finally {
+    await node.setAutomine(true)
+    await node.mine({ blocks: 1 })
+  }
+  const refused = await sending
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'quote-expired'])
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
   await expect.poll(() => stage.countOf(master), { timeout: 20_000 }).toBe(2)

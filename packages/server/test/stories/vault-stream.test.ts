@@ -126,13 +126,15 @@ test('a client that goes away at every event in turn and comes back with its id 
 test('a reader at the process that wrote is told at once, and waits for no look into the table', async () => {
   const vaultId = await aVault()
   const reader = await watch(vaultId, {})
-  const began = performance.now()
+  const waits: number[] = []
   for (let count = 1; count <= 25; count++) {
     await emit(vaultId, String(count))
+    const emitted = performance.now()
     await reader.until(count)
+    waits.push(performance.now() - emitted)
   }
-  // Told at the next look, five times a second, they would take five seconds.
-  expect(performance.now() - began).toBeLessThan(2_500)
+  // Told at the next look, five times a second, each would wait for most of the fifth; a slow machine does not make most of them slow.
+  expect(waits.sort((left, right) => left - right)[12]).toBeLessThan(50)
   reader.leave()
 })
 

@@ -39,9 +39,11 @@ test('what a process that died held is delivered by another when its lease ends,
   const hook = await stage.hook(org)
   const now = stage.clock.now()
   const { db } = stage.world.database
-  await stage.world.database.db.run(sql`update webhook_queues set look_at = ${now} where webhook_id = ${hook.id}`)
   const until = new Date(now.getTime() + 30_000)
-  const held = await leaseQueues(db, { name: 'a-process-that-died', now, until }, 1_000)
+  const held = await db.tx(async (tx) => {
+    await tx.run(sql`update webhook_queues set look_at = ${now} where webhook_id = ${hook.id}`)
+    return leaseQueues(tx, { name: 'a-process-that-died', now, until }, 1_000)
+  })
   expect(held).toContain(hook.id)
   const witness = await stage.hook(org)
   const [eventId] = await stage.publish(org)
