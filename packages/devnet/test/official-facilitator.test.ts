@@ -144,7 +144,7 @@ describe.each(['@x402/express', '@x402/hono'] as const)(
 )
 
 test('while the chain has not said, the official server asks again and is told the same payment’s outcome', async () => {
-  const { base } = await world.another({ facilitatorWaitMs: 2_000 })
+  const { base } = await world.another({ facilitatorWaitMs: 6_000 })
   const wallet = await world.wallet(org)
   const { account } = await aPayer(chain)
   const told: (string | undefined)[] = []

@@ -62,7 +62,7 @@ test('a normal end of the process takes the database with it', async () => {
   const cluster = clusterOf(lines)
   writer.kill('SIGTERM')
   await new Promise((resolve) => writer.once('exit', resolve))
-  await expect.poll(() => processesIn(cluster) ?? [], { timeout: 10_000 }).toEqual([])
+  await expect.poll(() => processesIn(cluster) ?? []).toEqual([])
 })
 
 test.runIf(isRoot)('root can keep its data under a directory that only root may enter', async () => {

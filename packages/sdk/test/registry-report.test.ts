@@ -31,7 +31,7 @@ function sold(
 
 /** So many have arrived. They are sent one by one, in order: when the last one is the one asked for, there were no others. */
 async function arrived(count: number): Promise<Record<string, unknown>[]> {
-  await expect.poll(() => fake.calls('/registry/snapshots').length, { timeout: 5_000 }).toBe(count)
+  await expect.poll(() => fake.calls('/registry/snapshots').length).toBe(count)
   return fake.calls('/registry/snapshots').map(({ body }) => body)
 }
 

@@ -95,7 +95,7 @@ export async function aLiveStage(
       const statement = sql`select count(*) as count from chain_transactions
         where sender = ${address} and network = 'base' and last_broadcast_at is not null`
       const broadcast = async () => Number((await db.one(z.object({ count: z.bigint() }), statement)).count)
-      await expect.poll(broadcast, { timeout: 15_000 }).toBe(count)
+      await expect.poll(broadcast).toBe(count)
     },
     async hurry({ body }) {
       await db.run(sql`update withdrawals set next_look_at = created_at where id = ${String(body.id)}`)

@@ -125,14 +125,14 @@ const log = { error: (...said: unknown[]) => void errors.push(said), warn: () =>
 
 function chainsOf(...nodes: readonly FakeNode[]): Chains {
   const rpcUrls = { 'base-sepolia': nodes.map(({ url }) => url) }
-  const chains = createChains({ outbound, clock, networks, rpcUrls, rpcTimeoutMs: 1_000, log })
+  const chains = createChains({ outbound, clock, networks, rpcUrls, rpcTimeoutMs: 4_000, log })
   running.push(chains)
   return chains
 }
 
 function rpcOf(...nodes: readonly FakeNode[]) {
   const health = createNodes({ network: network.name, urls: nodes.map(({ url }) => url), clock })
-  return { health, rpc: createRpc(outbound, { nodes: health, chainId: network.chainId, timeoutMs: 1_000 }) }
+  return { health, rpc: createRpc(outbound, { nodes: health, chainId: network.chainId, timeoutMs: 4_000 }) }
 }
 
 function statesOf({ all }: Nodes) {
@@ -272,7 +272,7 @@ test('a token that signs as the registry says is right, and is unchecked before 
   expect(chains.tokenDomainState(network, usdc)).toBe('unchecked')
   node.isDown = false
   clock.forward(61_000)
-  await expect.poll(() => chains.tokenDomainState(network, usdc), { timeout: 10_000 }).toBe('right')
+  await expect.poll(() => chains.tokenDomainState(network, usdc)).toBe('right')
   expect(errors).toEqual([])
 })
 
@@ -298,5 +298,5 @@ test('what a token signs under is asked again every hour', async () => {
   await expect.poll(() => chains.tokenDomainState(network, usdc)).toBe('right')
   node.token = { name: 'USDC', version: '3', decimals: 6 }
   clock.forward(3_601_000)
-  await expect.poll(() => chains.tokenDomainState(network, usdc), { timeout: 10_000 }).toBe('wrong')
+  await expect.poll(() => chains.tokenDomainState(network, usdc)).toBe('wrong')
 })

@@ -199,7 +199,7 @@ test('an answer of just a kilobyte is whole, and its connection is used again', 
   expect(receiver.counts.connections).toBe(1)
 })
 
-const hurried = { totalMs: 300, connectMs: 200 }
+const hurried = { totalMs: 1_000, connectMs: 800 }
 
 test.each([
   ['never answers', () => {}, failed('timeout')],
@@ -215,7 +215,7 @@ test.each([
   const receiver = await aRawReceiver(talk)
   const began = performance.now()
   expect(await aDoor({ limits: hurried }).post(to(receiver))).toMatchObject(expected)
-  expect(performance.now() - began).toBeLessThan(2_000)
+  expect(performance.now() - began).toBeLessThan(5_000)
 })
 
 function drip(first: string, then: string): (socket: Socket) => void {

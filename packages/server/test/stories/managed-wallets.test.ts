@@ -94,7 +94,7 @@ test('a payment by MPP to a managed wallet on Tempo arrives there, and its balan
     const payer = await aTempoPayer(tempo)
     const verified = await verify(wallet, 'mpp', await payer.pull(offerOf(await challenge(wallet))))
     expect(verified.status).toBe(200)
-    await expect.poll(() => tokenBalance(tempo, 'pathUSD', wallet.address), { timeout: 10_000 }).toBe(10_000n)
+    await expect.poll(() => tokenBalance(tempo, 'pathUSD', wallet.address)).toBe(10_000n)
     expect((await balances(wallet)).list).toEqual([
       { tokenSymbol: 'pathUSD', formattedBalance: '0.01', rawBalance: '10000', chain: 'tempo' },
       { tokenSymbol: 'AlphaUSD', formattedBalance: '0', rawBalance: '0', chain: 'tempo' },

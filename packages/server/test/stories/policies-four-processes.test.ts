@@ -22,7 +22,7 @@ beforeAll(async () => {
   const env = serveEnv(database.url, {
     RPC_URL_BASE_SEPOLIA: chain.rpcUrl,
     RPC_TIMEOUT_MS: '10000',
-    TRANSFER_WAIT_MS: '20000',
+    TRANSFER_WAIT_MS: '30000',
   })
   services = await Promise.all(Array.from({ length: 4 }, () => spawnService(env).up()))
 })

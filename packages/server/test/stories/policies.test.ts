@@ -36,7 +36,7 @@ beforeAll(async () => {
   world = await aWorld({
     chains: [chain],
     rpcUrls: { 'base-sepolia': [node.url] },
-    config: { transferWaitMs: 20_000 },
+    config: { transferWaitMs: 30_000 },
     boot: { clock: { now: () => new Date(Date.now() + aheadMs) } },
   })
   second = await world.another()

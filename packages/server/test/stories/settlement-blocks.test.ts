@@ -54,7 +54,7 @@ test('a settlement that is under way has a hash once a block shows the money mov
   expect(await settled(payment)).toEqual([202, null])
   await expect.poll(() => hashOf(payment)).toEqual(hash)
   await anvil().mine({ blocks: 1 })
-  await expect.poll(() => settled(payment), { timeout: 10_000 }).toEqual([202, hash])
+  await expect.poll(() => settled(payment)).toEqual([202, hash])
 })
 
 test('a payment that its payer took back is not told as under way with a hash, though a block has its transaction', async () => {
@@ -65,7 +65,7 @@ test('a payment that its payer took back is not told as under way with a hash, t
   expect(await settled(payment)).toEqual([202, null])
   await expect.poll(() => hashOf(payment)).toBeNull()
   await anvil().mine({ blocks: 5 })
-  await expect.poll(async () => (await settled(payment))[0], { timeout: 10_000 }).toBe(409)
+  await expect.poll(async () => (await settled(payment))[0]).toBe(409)
 })
 
 /** The payer signs, and anybody may bring it to the chain. */

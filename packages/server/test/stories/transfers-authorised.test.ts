@@ -82,7 +82,7 @@ test('a child pays out its last unit without gas of its own or of its master, an
       where t.id = ${String(sent.body.id)} and t.ended_at is not null and a.status = 'ended'`
     return (await world.database.db.one(z.object({ count: z.bigint() }), row)).count
   }
-  await expect.poll(ended, { timeout: 10_000 }).toBe(1n)
+  await expect.poll(ended).toBe(1n)
   const events = sql`select count(*) as count from events where payload ->> 'transactionId' = ${String(sent.body.id)}`
   expect((await world.database.db.one(z.object({ count: z.bigint() }), events)).count, 'it ended as it was told').toBe(
     0n,

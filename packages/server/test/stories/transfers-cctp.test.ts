@@ -83,7 +83,7 @@ test('what somebody else delivers is complete without a claim of ours, once no r
   const before = await stage.onEthereum.snapshot()
   await stage.claimAsStranger(burnt)
   const asked = stage.iris.asked.length
-  await expect.poll(() => stage.iris.asked.length, { timeout: 15_000 }).toBeGreaterThan(asked + 1)
+  await expect.poll(() => stage.iris.asked.length).toBeGreaterThan(asked + 1)
   expect((await stage.get(sent)).status, 'its block may still be undone').toBe('pending')
   await stage.onEthereum.revert({ id: before })
   expect(await stage.usdcOn(stage.ethereum, body.toAddress)).toBe(0n)
@@ -119,7 +119,7 @@ test('a burn that a reorganisation undoes is burnt again as the same bytes, and 
   expect(sent.body.status).toBe('pending')
   await stage.onBase.setAutomine(false)
   await stage.onBase.revert({ id: before })
-  await expect.poll(async () => leftAtOf(sent), { timeout: 15_000 }).toBeNull()
+  await expect.poll(async () => leftAtOf(sent)).toBeNull()
   expect(await stage.usdcOn(stage.base, master.address)).toBe(100_000_000n)
   expect(stage.iris.asked.filter(({ query }) => query.transactionHash === sent.body.txHash)).toEqual([])
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', txHash: sent.body.txHash })

@@ -254,7 +254,7 @@ test('dollars become the coin by one approval and one call, and it is told how m
     await stage.mine()
     return lifi.asked.slice(asked).find(({ path }) => path === '/v1/status')?.query.txHash ?? ''
   }
-  await expect.poll(sentHash, { timeout: 15_000 }).toMatch(/^0x/)
+  await expect.poll(sentHash).toMatch(/^0x/)
   words.set(await sentHash(), [
     said('DONE', 'COMPLETED', arrived('15000000000000000', { chainId: 8_453, address: zeroAddress })),
   ])

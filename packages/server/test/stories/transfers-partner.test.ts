@@ -98,7 +98,7 @@ test('a bridge that gives back is a failure with the money back, told once the r
   const sent = await stage.send(bridgeOf(master))
   stage.relayer.tell('fail')
   await stage.relayer.pass()
-  await expect.poll(() => stage.partnerStatusOf(sent), { timeout: 10_000 }).toBe('failed')
+  await expect.poll(() => stage.partnerStatusOf(sent)).toBe('failed')
   expect((await stage.get(sent)).status, 'the refund is waited for').toBe('pending')
   expect(await stage.eventsOf(sent.body.id)).toEqual([])
   stage.relayer.tell('refund')
@@ -121,7 +121,7 @@ test('a bridge that stalls is waited for, and one that delivers less says how mu
   const sent = await stage.send(body)
   stage.relayer.tell('stall')
   await stage.relayer.pass()
-  await expect.poll(() => stage.partnerStatusOf(sent), { timeout: 10_000 }).toBe('deposited')
+  await expect.poll(() => stage.partnerStatusOf(sent)).toBe('deposited')
   expect((await stage.get(sent)).status).toBe('pending')
   stage.relayer.tell('less')
   await stage.relayer.pass()
@@ -188,7 +188,7 @@ test('what waits to be delivered is claimed once from the master, when it has ga
     },
   }
   const sent = await stage.send(bridgeOf(master))
-  await expect.poll(() => stage.partnerStatusOf(sent), { timeout: 10_000 }).toBe('complete: no gas to claim')
+  await expect.poll(() => stage.partnerStatusOf(sent)).toBe('complete: no gas to claim')
   expect((await stage.get(sent)).status).toBe('pending')
   await fundNative(stage.ethereum, master.address, 10n ** 18n)
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', toAmount: '49.95' })
@@ -212,20 +212,20 @@ test('a master with gas for one claim is not made to promise it to two that beco
   const sent = [await stage.send(bridgeOf(master)), await stage.send(bridgeOf(master))]
   const words = async () => (await Promise.all(sent.map((one) => stage.partnerStatusOf(one)))).toSorted()
   const unpaid = 'complete: no gas to claim'
-  await expect.poll(words, { timeout: 10_000 }).toEqual([unpaid, unpaid])
+  await expect.poll(words).toEqual([unpaid, unpaid])
   const node = ethereumNode()
   await node.setAutomine(false)
   const network = networkByName('eth-sepolia')
   if (network === undefined) throw new Error('no such network')
   const { maxFee } = await stage.world.server.deps.chains.on(network).offeredFees()
   await node.setBalance({ address: master.address, value: (21_000n * maxFee * 3n) / 2n })
-  await expect.poll(words, { timeout: 10_000 }).toEqual(['complete', unpaid])
+  await expect.poll(words).toEqual(['complete', unpaid])
   // Each is looked at again some times more.
   const looks = async () =>
     (await stage.world.database.db.many(z.object({ lookAt: z.date() }), looking)).map(({ lookAt }) => lookAt.getTime())
   const looking = sql`select look_at from transfers where from_address = ${master.address} order by id`
   const before = await looks()
-  await expect.poll(looks, { timeout: 10_000 }).not.toEqual(before)
+  await expect.poll(looks).not.toEqual(before)
   expect(await words()).toEqual(['complete', unpaid])
   const { claims } = await stage.world.database.db.one(
     z.object({ claims: z.bigint() }),

@@ -86,7 +86,7 @@ async function untilSent(address: Address): Promise<void> {
       z.object({ count: z.bigint() }),
       sql`select count(*) as count from chain_transactions where sender = ${address} and last_broadcast_at is not null`,
     )
-  await expect.poll(async () => (await sent()).count, { timeout: 15_000 }).toBe(1n)
+  await expect.poll(async () => (await sent()).count).toBe(1n)
 }
 
 test('a confirmed transfer whose block is undone is pending again, goes again as the same bytes, and nothing is told twice', async () => {
@@ -96,7 +96,7 @@ test('a confirmed transfer whose block is undone is pending again, goes again as
   expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
   await node.setAutomine(false)
   await node.revert({ id: before })
-  await expect.poll(() => statusOf(sent.body.id), { timeout: 15_000 }).toBe('pending')
+  await expect.poll(() => statusOf(sent.body.id)).toBe('pending')
   expect(await tokenBalance(base, 'USDC', paying.to)).toBe(0n)
   await untilEnded(sent.body.id)
   const again = await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)
@@ -125,7 +125,7 @@ test('a token that stops between plan and block is 422 within the wait; a reorga
     await node.mine({ blocks: 1 })
     return createPublicClient({ transport: http(base.rpcUrl) }).getTransactionCount({ address: paying.address })
   }
-  await expect.poll(minedBy, { timeout: 15_000, interval: 400 }).toBe(1)
+  await expect.poll(minedBy, { interval: 400 }).toBe(1)
   const refused = await answered
   expect([refused.status, codeOf(refused)]).toEqual([422, 'transfer-reverted'])
   const { transferId } = refused.body

@@ -32,7 +32,7 @@ beforeAll(async () => {
   world = await aWorld({
     chains: [base, tempo],
     rpcUrls: { 'base-sepolia': [node.url] },
-    config: { transferWaitMs: 20_000 },
+    config: { transferWaitMs: 30_000 },
   })
   org = await world.organisation()
   frugal = (await world.another({ role: 'api', settleGasPerDayMax: 0n })).base
@@ -288,8 +288,8 @@ test('a transfer that a node loses, and whose answer was pending, ends once and 
   node.set('pass')
   expect([sent.status, sent.body.status]).toEqual([201, 'pending'])
   const get = () => world.call(org.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)
-  await expect.poll(async () => (await get()).body.status, { timeout: 15_000 }).toBe('confirmed')
-  await expect.poll(() => eventsOf(sent.body.id), { timeout: 15_000 }).toEqual(['transfer.completed'])
+  await expect.poll(async () => (await get()).body.status).toBe('confirmed')
+  await expect.poll(() => eventsOf(sent.body.id)).toEqual(['transfer.completed'])
   expect(await tokenBalance(base, 'USDC', body.toAddress)).toBe(2_500_000n)
 })
 

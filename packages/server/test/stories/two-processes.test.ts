@@ -25,7 +25,7 @@ let wallet: { id: string; address: Address }
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
-  world = await aWorld({ chains: [chain], config: { role: 'api', settleWaitMs: 20_000 } })
+  world = await aWorld({ chains: [chain], config: { role: 'api', settleWaitMs: 30_000 } })
   bases = [world.base, (await world.another()).base]
   org = await world.organisation()
   wallet = await world.wallet(org)

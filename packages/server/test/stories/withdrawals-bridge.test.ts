@@ -59,7 +59,7 @@ async function begun(): Promise<Begun> {
 
 const read = async ({ made }: Begun) => (await call('GET', `/wallet-infra/withdrawals/${made.body.id}`)).body
 const until = (one: Begun, status: string) =>
-  expect.poll(async () => (await read(one)).status, { timeout: 15_000, interval: 100 }).toBe(status)
+  expect.poll(async () => (await read(one)).status, { interval: 100 }).toBe(status)
 
 async function deliver({ headers, body }: Delivery): Promise<number> {
   const url = `${stage.world.base}/partners/bridge/webhooks`
@@ -81,7 +81,7 @@ const toldOf = async ({ made }: Begun) => {
 test('tokens go to the address that Bridge named, and each of its states becomes ours as it tells of it', async () => {
   const one = await begun()
   const { payout, master } = one
-  await expect.poll(() => tokenBalance(base, 'USDC', payout.toAddress), { timeout: 10_000 }).toBe(60_000_000n)
+  await expect.poll(() => tokenBalance(base, 'USDC', payout.toAddress)).toBe(60_000_000n)
   expect(await tokenBalance(base, 'USDC', master.address)).toBe(40_000_000n)
   for (const state of ['funds_received', 'in_review']) expect(await says(payout, state)).toBe(204)
   expect((await read(one)).status).toBe('pending_conversion')
@@ -100,12 +100,12 @@ test('deliveries out of order, repeated and about what Bridge does not say are h
   const { payout } = one
   const early = bridge.delivery({ ...payout, state: 'payment_processed' })
   expect(await Promise.all(Array.from({ length: 5 }, () => deliver(early)))).toEqual([204, 204, 204, 204, 204])
-  await expect.poll(() => hintsOf(payout), { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => hintsOf(payout)).toBe(0)
   expect((await read(one)).status).toBe('pending_conversion')
   payout.state = 'payment_processed'
   await until(one, 'completed')
   expect(await says(payout, 'funds_received'), 'an answer from before').toBe(204)
-  await expect.poll(() => hintsOf(payout), { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => hintsOf(payout)).toBe(0)
   expect((await read(one)).status).toBe('completed')
   expect(await toldOf(one)).toEqual(['withdrawal.completed'])
 })
@@ -140,7 +140,7 @@ test.each([
   ['canceled', 'held'],
 ])('a payout that is %s once the tokens are there has failed, its tokens %s, told once', async (state, refund) => {
   const one = await begun()
-  await expect.poll(() => tokenBalance(base, 'USDC', one.payout.toAddress), { timeout: 10_000 }).toBe(60_000_000n)
+  await expect.poll(() => tokenBalance(base, 'USDC', one.payout.toAddress)).toBe(60_000_000n)
   await says(one.payout, state)
   await until(one, 'failed')
   expect(await read(one)).toMatchObject({ reason: 'payout-failed', refund, completedAt: null })
@@ -156,7 +156,7 @@ test('money that a bank sends back fails a completed withdrawal, and the refund 
   await until(one, 'failed')
   expect(await read(one)).toMatchObject({ reason: 'payout-returned', refund: 'expected' })
   await says(one.payout, 'refunded')
-  await expect.poll(async () => (await read(one)).refund, { timeout: 10_000 }).toBe('done')
+  await expect.poll(async () => (await read(one)).refund).toBe('done')
   expect(await read(one)).toMatchObject({ status: 'failed', reason: 'payout-returned' })
   expect(await toldOf(one)).toEqual(['withdrawal.completed', 'withdrawal.failed'])
 })
@@ -182,7 +182,7 @@ test('a Bridge that says paid before our tokens are in a block is believed once 
     await node.mine({ blocks: 1 })
     return tokenBalance(base, 'USDC', payout.toAddress)
   }
-  await expect.poll(arrived, { timeout: 15_000, interval: 200 }).toBe(60_000_000n)
+  await expect.poll(arrived, { interval: 200 }).toBe(60_000_000n)
   await node.mine({ blocks: 6 })
   expect([await tokenBalance(base, 'USDC', master.address), await toldOf(one)]).toEqual([
     40_000_000n,
@@ -198,7 +198,7 @@ test('a Bridge that is away when it is asked is asked again by the same name, an
   const made = await withdraw(master, { 'idempotency-key': 'salary' })
   expect([made.status, made.body.status, made.body.txHash]).toEqual([201, 'pending_conversion', null])
   await stage.hurry(made)
-  await expect.poll(() => tokenBalance(base, 'USDC', master.address), { timeout: 15_000 }).toBe(40_000_000n)
+  await expect.poll(() => tokenBalance(base, 'USDC', master.address)).toBe(40_000_000n)
   expect(bridge.transfers.filter(({ key }) => key === made.body.id)).toHaveLength(1)
 })
 

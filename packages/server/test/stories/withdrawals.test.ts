@@ -215,7 +215,7 @@ test('one unit too little is told, fifty dollars to the unit are enough', async 
   expect(short.body.balances).toEqual([{ token: 'USDC', required: '50', available: '49.999999' }])
   const exact = await aStage(50_000_000n)
   expect((await withdraw(exact, { amount: '50' })).status).toBe(201)
-  await expect.poll(() => tokenBalance(base, 'USDC', exact.address), { timeout: 10_000 }).toBe(0n)
+  await expect.poll(() => tokenBalance(base, 'USDC', exact.address)).toBe(0n)
 })
 
 test('a bank account of another organisation, of another environment, or taken out of use is none', async () => {
@@ -256,21 +256,21 @@ test('fifty repeats of one Idempotency-Key at two processes are one withdrawal',
   const made = answers.filter(({ status }) => status === 201)
   expect(Object.keys(countByStatus(answers)).every((status) => ['201', '409'].includes(status))).toBe(true)
   expect(new Set(made.map(({ body }) => body.id)).size).toBe(1)
-  await expect.poll(() => tokenBalance(base, 'USDC', stage.address), { timeout: 10_000 }).toBe(100_000_000n)
+  await expect.poll(() => tokenBalance(base, 'USDC', stage.address)).toBe(100_000_000n)
 })
 
 test('as many at once as the wallet can pay are all taken: being overtaken is no lack of money', async () => {
   const stage = await aStage(400_000_000n)
   const answers = await Promise.all(Array.from({ length: 4 }, () => withdraw(stage)))
   expect(countByStatus(answers)).toEqual({ 201: 4 })
-  await expect.poll(() => tokenBalance(base, 'USDC', stage.address), { timeout: 10_000 }).toBe(0n)
+  await expect.poll(() => tokenBalance(base, 'USDC', stage.address)).toBe(0n)
 })
 
 test('five at once out of a wallet that can pay two are two, and the others fail with nothing moved', async () => {
   const stage = await aStage(200_000_000n)
   const answers = await Promise.all(Array.from({ length: 5 }, () => withdraw(stage)))
   expect(countByStatus(answers)).toEqual({ 201: 2, 422: 3 })
-  await expect.poll(() => tokenBalance(base, 'USDC', stage.address), { timeout: 10_000 }).toBe(0n)
+  await expect.poll(() => tokenBalance(base, 'USDC', stage.address)).toBe(0n)
 })
 
 const Found = z.object({

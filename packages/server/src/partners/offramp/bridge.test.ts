@@ -24,7 +24,7 @@ beforeEach(async () => {
   const log = createLog({ level: 'trace', destination })
   bridge = createBridge(
     { outbound, log },
-    { baseUrl: double.url, apiKey: 'sk-bridge', customerId: 'cust_alice', timeoutMs: 400 },
+    { baseUrl: double.url, apiKey: 'sk-bridge', customerId: 'cust_alice', timeoutMs: 1_000 },
   )
 })
 afterEach(async () => {

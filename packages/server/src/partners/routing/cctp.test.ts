@@ -46,7 +46,7 @@ beforeEach(async () => {
   }
   const clock = { now: () => instantOf(1_790_000_000_000) }
   const log = createLog({ level: 'trace', destination })
-  cctp = createCctp({ outbound, log, clock, reader }, { baseUrl: iris.url, timeoutMs: 400 })
+  cctp = createCctp({ outbound, log, clock, reader }, { baseUrl: iris.url, timeoutMs: 1_000 })
 })
 afterEach(async () => {
   await outbound.close()

@@ -25,7 +25,7 @@ beforeEach(async () => {
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
   const log = createLog({ level: 'trace', destination })
   const clock = { now: () => instantOf(1_790_000_000_000) }
-  lifi = createLifi({ outbound, log, clock }, { baseUrl: double.url, apiKey: 'lk', timeoutMs: 400 })
+  lifi = createLifi({ outbound, log, clock }, { baseUrl: double.url, apiKey: 'lk', timeoutMs: 1_000 })
 })
 afterEach(async () => {
   await outbound.close()

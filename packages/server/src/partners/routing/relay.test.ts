@@ -24,7 +24,7 @@ beforeEach(async () => {
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
   const log = createLog({ level: 'trace', destination })
   const clock = { now: () => instantOf(1_790_000_000_000) }
-  relay = createRelay({ outbound, log, clock }, { baseUrl: double.url, apiKey: 'rk', timeoutMs: 400 })
+  relay = createRelay({ outbound, log, clock }, { baseUrl: double.url, apiKey: 'rk', timeoutMs: 1_000 })
 })
 afterEach(async () => {
   await outbound.close()

@@ -58,7 +58,7 @@ test('a job that keeps failing is tried as often as it says and then lies dead, 
   })
   await database.db.tx((tx) => enqueue(deps, tx, failing, { name: 'x' }))
   const runner = startRunner(deps, [failing], [])
-  await expect.poll(() => countJobs('dead'), { timeout: 10_000 }).toEqual({ count: 1n })
+  await expect.poll(() => countJobs('dead')).toEqual({ count: 1n })
   await runner.stop()
   expect(tries).toBe(2)
 })

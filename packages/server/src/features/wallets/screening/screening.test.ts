@@ -72,7 +72,7 @@ test('a wallet is screened as soon as it is registered, where work runs', async 
   const { id } = await world.wallet(org)
   expect(await statusOf(id)).toBe('pending')
   await world.another({ role: 'work' })
-  await expect.poll(() => statusOf(id), { timeout: 10_000 }).toBe('clear')
+  await expect.poll(() => statusOf(id)).toBe('clear')
 })
 
 test('a listed wallet is flagged, inactive, and takes no payment; the audit log and the history say why', async () => {
