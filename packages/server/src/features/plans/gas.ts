@@ -13,11 +13,21 @@ export async function takeGas(
   network: string,
   gas: bigint,
 ): Promise<boolean> {
+  return (await takeGasOfEach(ctx, tx, network, { gas, wanted: 1 })) === 1
+}
+
+/** The same for several that each need this much, which is more than none: answers for how many of them there was enough. */
+export async function takeGasOfEach(
+  ctx: Pick<Ctx, 'tenant' | 'clock' | 'settleGasPerDayMax'>,
+  tx: Tx,
+  network: string,
+  { gas, wanted }: { readonly gas: bigint; readonly wanted: number },
+): Promise<number> {
   const day = dayOf(ctx.clock.now())
-  const reserved = await lockGasReserved(tx, ctx.tenant, network, day)
-  if (reserved + gas > ctx.settleGasPerDayMax) return false
-  await addGasReserved(tx, ctx.tenant, network, day, gas)
-  return true
+  const left = ctx.settleGasPerDayMax - (await lockGasReserved(tx, ctx.tenant, network, day))
+  const fitting = left < gas ? 0 : Math.min(wanted, Number(left / gas))
+  if (fitting > 0) await addGasReserved(tx, ctx.tenant, network, day, gas * BigInt(fitting))
+  return fitting
 }
 
 /** Whether there is as much left of the budget at this moment; only `takeGas` holds it. */

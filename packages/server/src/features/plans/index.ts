@@ -1,6 +1,6 @@
 export { countOrRefuse } from './count.ts'
 export { gasErrors, limitError, planErrors } from './errors.ts'
-export { hasGasLeft, takeGas } from './gas.ts'
+export { hasGasLeft, takeGas, takeGasOfEach } from './gas.ts'
 export { addGasReserved, listGasReserved, lockGasReserved } from './gas-store.ts'
 export { type Plan, PlanName, planNames, plans, unlimited } from './plans.ts'
 export { dayOf, monthAround, monthOf, periodOf, quotas, type UsageKind, usageKinds } from './quotas.ts'

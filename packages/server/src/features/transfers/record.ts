@@ -2,7 +2,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import { lockSources, type OutgoingMovement, type PolicyOperation, reservePolicies } from '../wallets/index.ts'
-import { storeAuthorisation } from './authorised/terms.ts'
+import { storeAuthorisations } from './authorised/terms.ts'
 import { transferPurpose } from './follow.ts'
 import type { Answered } from './outcome-store.ts'
 import type { TransferPlan } from './plan.ts'
@@ -24,14 +24,12 @@ export interface Intent {
 
 export type Outcome = TransferId | Error
 
-/** One that cannot be made when others are written already: the transaction is undone, and the others are made without it. */
+/** Some that cannot be made when others are written already, and why: the transaction is undone, and the others are made without them. */
 export class LeftOut extends Error {
-  readonly intent: Intent
-  override readonly cause: Error
-  constructor(intent: Intent, cause: Error) {
-    super('a transfer was left out')
-    this.intent = intent
-    this.cause = cause
+  readonly causes: ReadonlyMap<Intent, Error>
+  constructor(causes: ReadonlyMap<Intent, Error>) {
+    super('transfers were left out')
+    this.causes = causes
   }
 }
 
@@ -87,9 +85,11 @@ async function store(ctx: Ctx, tx: Tx, made: readonly Named[]): Promise<void> {
   await insertTransfers(tx, ctx.tenant, made.map(rowOf))
   const own = made.filter(({ plan }) => plan.steps.length > 0)
   if (own.length > 0) await storeSteps(ctx, tx, own)
-  for (const intent of made.filter(({ plan }) => plan.steps.length === 0))
-    if (!(await storeAuthorisation(intent.ctx, tx, intent.transferId, intent.plan)))
-      throw new LeftOut(intent.intent, overtakenBy(intent.plan))
+  const over = await storeAuthorisations(
+    tx,
+    made.filter(({ plan }) => plan.steps.length === 0),
+  )
+  if (over.length > 0) throw new LeftOut(new Map(over.map(({ intent, plan }) => [intent, overtakenBy(plan)])))
 }
 
 /** Gives the first steps their nonces; those behind them get theirs when it is their turn. */

@@ -35,22 +35,22 @@ function recorderOf({ db, tenant }: Ctx): (intent: OwnIntent) => Promise<Outcome
   return recorder
 }
 
-/** One that cannot be written fails by itself: the others are written without it. */
+/** What cannot be written fails by itself: the others are written without it. */
 async function record(db: Db, intents: readonly OwnIntent[]): Promise<readonly Outcome[]> {
   try {
     return await db.tx((tx) => recordRound(tx, intents))
   } catch (error) {
-    if (error instanceof LeftOut) return withoutOne(db, intents, error)
+    if (error instanceof LeftOut) return withoutThose(db, intents, error)
     if (intents.length > 1 && (isRefusedData(error) || isDeadlock(error)))
       return (await Promise.all(intents.map((intent) => record(db, [intent])))).flat()
     return intents.map(() => (error instanceof Error ? error : new Error(String(error))))
   }
 }
 
-async function withoutOne(db: Db, intents: readonly OwnIntent[], { intent, cause }: LeftOut): Promise<Outcome[]> {
-  const others = intents.filter((one) => one !== intent)
+async function withoutThose(db: Db, intents: readonly OwnIntent[], left: LeftOut): Promise<Outcome[]> {
+  const others = intents.filter((one) => !left.causes.has(one))
   const outcomes = others.length === 0 ? [] : await record(db, others)
-  return intents.map((one) => (one === intent ? cause : (outcomes[others.indexOf(one)] ?? cause)))
+  return intents.map((one) => left.causes.get(one) ?? outcomes[others.indexOf(one)] ?? left)
 }
 
 async function recordRound(tx: Tx, intents: readonly OwnIntent[]): Promise<readonly Outcome[]> {
@@ -61,7 +61,7 @@ async function recordRound(tx: Tx, intents: readonly OwnIntent[]): Promise<reado
   })
   for (const { intent, target } of made)
     await intent.ctx.idempotency?.commit(tx, target).catch((error: unknown) => {
-      throw isProblem(error, 'idempotency-in-progress') ? new LeftOut(intent, error) : error
+      throw isProblem(error, 'idempotency-in-progress') ? new LeftOut(new Map([[intent, error]])) : error
     })
   await appendRecords(
     tx,

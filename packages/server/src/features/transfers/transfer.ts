@@ -87,7 +87,7 @@ export async function storeTransfer(
 ): Promise<TransferId> {
   const intent = { ctx, request, plan, purpose: 'withdrawal', operation: 'transfer', answered: undefined } as const
   const [outcome] = await storeTransfers(tx, [intent]).catch((error: unknown) => {
-    throw error instanceof LeftOut ? error.cause : error
+    throw error instanceof LeftOut ? (error.causes.get(intent) ?? error) : error
   })
   if (outcome === undefined || outcome instanceof Error) throw outcome ?? new Error('a transfer was not stored')
   return outcome

@@ -2,7 +2,8 @@ import { l1FeeOf, type Network, tokenByAddress } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
-import { hasGasLeft, takeGas } from '../../plans/index.ts'
+import { inLockOrder } from '../../../platform/db/lock-order.ts'
+import { hasGasLeft, takeGasOfEach } from '../../plans/index.ts'
 import { gasOfAuthorisation, type SourceWallet, takesAuthorisations } from '../../wallets/index.ts'
 import type { TransferId } from '../store.ts'
 import type { Coin, Prices } from '../weigh.ts'
@@ -38,15 +39,32 @@ export async function isAuthorisable(ctx: Ctx, { source, network, coin, fees }: 
   return (settler?.native ?? 0n) >= cost * settlerTransactions
 }
 
-/** Stores what the child is to sign, with its gas out of the operator's budget; answers false, and stores nothing, where that is used up. */
-export async function storeAuthorisation(
-  ctx: Ctx,
-  tx: Tx,
-  transferId: TransferId,
-  { source, network, coin }: Omit<Asked, 'fees'>,
-): Promise<boolean> {
+/** A transfer that is to be authorised, by the request that wants it. */
+interface Wanted {
+  readonly ctx: Ctx
+  readonly transferId: TransferId
+  readonly plan: Omit<Asked, 'fees'>
+}
+
+/**
+ * Stores what children of one tenant are to sign, with the gas out of the operator's budgets, in the order in which they came as long as these
+ * last. Answers those for whom nothing is left, of whom nothing is stored.
+ */
+export async function storeAuthorisations<T extends Wanted>(tx: Tx, wanted: readonly T[]): Promise<readonly T[]> {
+  const over: T[] = []
+  for (const [network, some] of inLockOrder(Map.groupBy(wanted, ({ plan }) => plan.network.name))) {
+    const [first] = some
+    if (first === undefined) continue
+    const each = { gas: gasOfAuthorisation, wanted: some.length }
+    const fitting = await takeGasOfEach(first.ctx, tx, network, each)
+    for (const one of some.slice(0, fitting)) await storeAuthorisation(tx, one)
+    over.push(...some.slice(fitting))
+  }
+  return over
+}
+
+async function storeAuthorisation(tx: Tx, { ctx, transferId, plan: { source, network, coin } }: Wanted): Promise<void> {
   if (coin.address === undefined) throw new Error('the chain’s own coin is not moved by authorisation')
-  if (!(await takeGas(ctx, tx, network.name, gasOfAuthorisation))) return false
   const createdAt = ctx.clock.now()
   await insertAuthorisation(tx, {
     transferId,
@@ -58,5 +76,4 @@ export async function storeAuthorisation(
     validBefore: instantOf(createdAt.getTime() + validMs),
     createdAt,
   })
-  return true
 }

@@ -1,0 +1,113 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { dayOf } from '../../src/features/plans/index.ts'
+import { planTransfer } from '../../src/features/transfers/plan.ts'
+import type { Outcome } from '../../src/features/transfers/record.ts'
+import { type OwnIntent, recordTransfer } from '../../src/features/transfers/rounds.ts'
+import { NewTransfer } from '../../src/features/transfers/schema.ts'
+import { gasOfAuthorisation } from '../../src/features/wallets/index.ts'
+import type { Ctx } from '../../src/platform/ctx.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { isProblem } from '../../src/platform/errors.ts'
+import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { aFamily } from '../sweep-stage.ts'
+import { aWorld, type Org, type World } from '../world.ts'
+
+let base: DevChain
+let world: World
+
+beforeAll(async () => {
+  base = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({ chains: [base], config: { role: 'api' } })
+})
+afterAll(async () => {
+  await world?.stop()
+  await base?.stop()
+})
+
+/** What acts for an organisation, and how many transactions it has begun. */
+function counted({ id: organisationId }: Org): { readonly ctx: Ctx; readonly begun: () => number } {
+  const { db, ...deps } = world.server.deps
+  let count = 0
+  const counting: Ctx['db'] = {
+    ...db,
+    tx(work) {
+      count += 1
+      return db.tx(work)
+    },
+  }
+  const ctx = forTenant(systemCtx({ ...deps, db: counting }), { organisationId, environment: 'test' })
+  return { ctx, begun: () => count }
+}
+
+/** Transfers of children that have no gas, planned while there was gas in the day's budget. */
+async function planned(ctx: Ctx, org: Org, count: number): Promise<readonly OwnIntent[]> {
+  const { children } = await aFamily(world, org, base, { count })
+  const usual = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '1' }
+  return Promise.all(
+    children.map(async ({ id: fromWalletId }) => {
+      const toAddress = privateKeyToAddress(generatePrivateKey())
+      const request = NewTransfer.parse({ fromWalletId, ...usual, toAddress })
+      const plan = await planTransfer(ctx, request)
+      expect(plan.steps, 'the settler is to bring it').toEqual([])
+      return {
+        ctx,
+        request,
+        plan,
+        purpose: 'transfer',
+        operation: 'transfer',
+        answered: 'pending',
+        action: 'transfers.create',
+      }
+    }),
+  )
+}
+
+/** Lets others have used the budget of the day but for so many authorisations. */
+async function useGas({ tenant, clock, settleGasPerDayMax }: Ctx, left: bigint): Promise<void> {
+  await world.database.db.run(sql`
+    insert into settlement_budgets (organisation_id, environment, network, day, gas_reserved) values
+    (${tenant.organisationId}, 'test', 'base-sepolia', ${dayOf(clock.now())}, ${settleGasPerDayMax - left * gasOfAuthorisation})`)
+}
+
+function recordAll(intents: readonly OwnIntent[]): Promise<Outcome[]> {
+  return Promise.all(intents.map((intent) => recordTransfer(intent).catch((error: Error) => error)))
+}
+
+async function stored(org: Org): Promise<string[]> {
+  const statement = sql`
+    select t.id from transfers t join transfer_authorisations a on a.transfer_id = t.id where organisation_id = ${org.id} order by t.id`
+  return (await world.database.db.many(z.object({ id: z.string() }), statement)).map(({ id }) => id)
+}
+
+test('transfers for which the gas of the day does not last are left out of their round in one go, and the others are made', async () => {
+  const org = await world.organisation()
+  const { ctx, begun } = counted(org)
+  const intents = await planned(ctx, org, 6)
+  await useGas(ctx, 2n)
+  const before = begun()
+  const outcomes = await recordAll(intents)
+  const made = outcomes.filter((outcome) => typeof outcome === 'string')
+  expect(outcomes.slice(0, 2), 'in the order in which they came').toEqual(made)
+  expect(outcomes.slice(2).map((outcome) => isProblem(outcome, 'insufficient-balance'))).toEqual([
+    true,
+    true,
+    true,
+    true,
+  ])
+  expect(await stored(org)).toEqual([...made].toSorted())
+  expect(begun() - before, 'once with all of them, and once with those that are made').toBe(2)
+})
+
+test('where nothing is left of the gas of the day, a round of transfers that need it is one transaction', async () => {
+  const org = await world.organisation()
+  const { ctx, begun } = counted(org)
+  const intents = await planned(ctx, org, 6)
+  await useGas(ctx, 0n)
+  const before = begun()
+  const outcomes = await recordAll(intents)
+  expect(outcomes.map((outcome) => isProblem(outcome, 'insufficient-balance'))).toEqual(intents.map(() => true))
+  expect([await stored(org), begun() - before]).toEqual([[], 1])
+})
