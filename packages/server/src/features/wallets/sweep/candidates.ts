@@ -4,6 +4,7 @@ import type { ChildAddressId } from '../../../platform/ids.ts'
 import { unscreenedSince } from '../screening/unscreened.ts'
 import { failNamed } from './errors.ts'
 import { listFrozenAmounts, listUnscreenedAmounts } from './frozen-store.ts'
+import { listLanes } from './paying-store.ts'
 import { sweepChildrenMax } from './schema.ts'
 import { type CandidateRow, findScannedTo, listChildrenBehind, listNamedChildren } from './store.ts'
 import type { SweepTerms } from './terms.ts'
@@ -19,6 +20,8 @@ export interface Funded {
   readonly rawAmount: bigint
   /** What screening froze there, which stays. */
   readonly frozenRawAmount: bigint
+  /** On Tempo: whatever takes this nonce of the child's or a later one came after its balance was read. */
+  readonly nextNonce: bigint
 }
 
 export interface Candidates {
@@ -71,20 +74,39 @@ async function scan(ctx: Ctx, terms: SweepTerms, first: number): Promise<Candida
   return { funded, scannedTo: behind, isPartial: true }
 }
 
-async function fundedOf(ctx: Ctx, terms: SweepTerms, children: readonly CandidateRow[]): Promise<Funded[]> {
+/**
+ * Children with the nonces that they give next. On Tempo without those that have a transfer which no block shows yet: what they hold is
+ * promised, and they are left to the next sweep. Read before the balance, so that what a block takes in between is missed by neither.
+ */
+async function resting(
+  ctx: Ctx,
+  { network }: SweepTerms,
+  children: readonly CandidateRow[],
+): Promise<(CandidateRow & Pick<Funded, 'nextNonce'>)[]> {
+  if (network.nativeCoin !== null) return children.map((child) => ({ ...child, nextNonce: 0n }))
+  const addresses = children.map(({ address }) => address)
+  const lanes = new Map((await listLanes(ctx.db, network.name, addresses)).map((lane) => [lane.address, lane]))
+  return children.flatMap((child) => {
+    const { nextNonce = 0n, isPaying = false } = lanes.get(child.address) ?? {}
+    return isPaying ? [] : [{ ...child, nextNonce }]
+  })
+}
+
+async function fundedOf(ctx: Ctx, terms: SweepTerms, asked: readonly CandidateRow[]): Promise<Funded[]> {
+  const children = await resting(ctx, terms, asked)
   if (children.length === 0) return []
   const questions = children.map(({ address }) => ({ account: address, tokens: [terms.token.address] }))
   const holdings = await ctx.chains.on(terms.network).holdings(questions)
   const held = children.map((child, index) => ({ child, raw: holdings[index]?.tokens[0] ?? 0n }))
   const enough = held.filter(({ raw }) => raw >= terms.rawAmountMin)
   const { network, token } = terms
-  const asked = { network: network.name, asset: token.address, walletIds: enough.map(({ child }) => child.id) }
-  const frozen = await listFrozenAmounts(ctx.db, ctx.tenant, asked)
+  const place = { network: network.name, asset: token.address, walletIds: enough.map(({ child }) => child.id) }
+  const frozen = await listFrozenAmounts(ctx.db, ctx.tenant, place)
   const since = await unscreenedSince(ctx)
-  const unscreened = since && (await listUnscreenedAmounts(ctx.db, ctx.tenant, asked, since))
-  return enough.flatMap(({ child: { id, address }, raw }) => {
+  const unscreened = since && (await listUnscreenedAmounts(ctx.db, ctx.tenant, place, since))
+  return enough.flatMap(({ child: { id, address, nextNonce }, raw }) => {
     const frozenRawAmount = frozen.get(id) ?? 0n
     const rawAmount = raw - frozenRawAmount - (unscreened?.get(id) ?? 0n)
-    return rawAmount >= terms.rawAmountMin ? [{ id, address, rawAmount, frozenRawAmount }] : []
+    return rawAmount >= terms.rawAmountMin ? [{ id, address, rawAmount, frozenRawAmount, nextNonce }] : []
   })
 }

@@ -7,7 +7,9 @@ import { Reply } from '../../../platform/operation.ts'
 import { gasErrors, takeGas } from '../../plans/index.ts'
 import { gasOfAuthorisation } from '../authorisation.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
-import { type Candidates, gatherCandidates } from './candidates.ts'
+import { lockSources } from '../managed/source-store.ts'
+import { type Candidates, type Funded, gatherCandidates } from './candidates.ts'
+import { listPaidSince, lockStoring } from './paying-store.ts'
 import type { SweepRequest } from './schema.ts'
 import {
   insertSweep,
@@ -46,9 +48,10 @@ export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: 
  */
 export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates): Promise<SweepId> {
   return ctx.db.tx(async (tx) => {
+    const funded = await lockResting(ctx, tx, terms, candidates)
     const sweep = sweepOf(ctx, terms, candidates)
     await insertSweep(tx, ctx.tenant, sweep)
-    const taken = await insertTransfers(tx, ctx.tenant, transferTerms(terms, sweep), transfersOf(ctx, candidates))
+    const taken = await insertTransfers(tx, ctx.tenant, transferTerms(terms, sweep), transfersOf(ctx, funded))
     const gasOfEach = terms.network.nativeCoin === null ? gasOfTempoTransfer : gasOfAuthorisation
     await reserveGas(ctx, tx, terms.network.name, gasOfEach * BigInt(taken.size))
     if (taken.size === 0) await markCompleted(tx, [sweep.id], sweep.createdAt)
@@ -58,6 +61,27 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
     await ctx.idempotency?.commit(tx, sweep.id)
     return sweep.id
   })
+}
+
+/**
+ * On Tempo, a transfer behind a sweep of all there is could not pay its fee. So children are held here as transfers hold the wallets that
+ * they weigh: who has come before is seen, and left to the next sweep, and whoever comes after sees this one.
+ */
+async function lockResting(
+  { tenant }: Ctx,
+  tx: Tx,
+  { network }: SweepTerms,
+  { funded }: Candidates,
+): Promise<readonly Funded[]> {
+  if (network.nativeCoin !== null || funded.length === 0) return funded
+  await lockStoring(tx)
+  await lockSources(
+    tx,
+    tenant,
+    funded.map(({ id }) => id),
+  )
+  const paying = await listPaidSince(tx, network.name, funded)
+  return funded.filter(({ address }) => !paying.has(address))
 }
 
 function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }: Candidates): SweepRow {
@@ -77,7 +101,7 @@ function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }
 }
 
 /** The authorisation of each child is fixed here, its nonce by chance: nobody can guess one and use it up before. On Tempo none is signed. */
-function transfersOf(ctx: Ctx, { funded }: Candidates): NewTransfer[] {
+function transfersOf(ctx: Ctx, funded: readonly Funded[]): NewTransfer[] {
   return funded.map(({ id, address, rawAmount, frozenRawAmount }) => ({
     childAddressId: id,
     from: address,

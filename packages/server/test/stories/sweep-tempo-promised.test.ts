@@ -1,0 +1,121 @@
+import { type DevChain, fundToken, startChain, tokenBalance } from '@purser/devnet'
+import { networkByName } from '@purser/protocol'
+import type { Address } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { lockSource } from '../../src/features/wallets/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { type LyingNode, startLyingNode } from '../lying-node.ts'
+import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
+import { type Answer, aWorld, type Org, type World } from '../world.ts'
+
+const of = { chain: 'tempo', token: 'AlphaUSD' } as const
+const body = { token: 'AlphaUSD' } as const
+const patience = { timeout: 30_000 }
+
+let tempo: DevChain
+let node: LyingNode
+let world: World
+let org: Org
+
+/** Nothing is sent here until another process works. */
+beforeAll(async () => {
+  tempo = await startChain({ network: 'tempo-moderato' })
+  node = await startLyingNode(tempo.rpcUrl)
+  world = await aWorld({
+    chains: [tempo],
+    rpcUrls: { 'tempo-moderato': [node.url] },
+    config: { role: 'api', transferWaitMs: 0 },
+  })
+  await fundToken(tempo, 'pathUSD', world.server.settlerAddress as Address, 50_000_000n)
+})
+afterAll(async () => {
+  await world?.stop()
+  await node?.stop()
+  await tempo?.stop()
+})
+beforeEach(async () => {
+  node.tellTheTruth()
+  org = await world.organisation()
+})
+
+function sendFrom(child: Swept['children'][number] | undefined): Promise<Answer> {
+  const to = { toAddress: privateKeyToAddress(generatePrivateKey()), toChain: 'tempo', toToken: 'AlphaUSD' }
+  const transfer = { fromWalletId: child?.id, fromToken: 'AlphaUSD', amount: '0.5', ...to }
+  return world.call(org.testKey, 'POST', '/wallet-infra/transfer', transfer)
+}
+
+async function sweptBy(asked: Answer): Promise<unknown[]> {
+  expect(asked.status).toBe(202)
+  return z
+    .array(z.object({ childAddressId: z.string() }))
+    .parse(asked.body.children)
+    .map((child) => child.childAddressId)
+}
+
+test('a child whose transfer no block shows yet is left to the next sweep, which takes what is left then', async () => {
+  const family = await aFamily(world, org, tempo, { count: 2, of })
+  const [paying, resting] = family.children
+  const sent = await sendFrom(paying)
+  expect([sent.status, sent.body.status]).toEqual([201, 'pending'])
+  const first = await sweep(world, org, family, body)
+  expect(await sweptBy(first)).toEqual([resting?.id])
+  const named = await sweep(world, org, family, { ...body, childAddressIds: [paying?.id] })
+  expect(await sweptBy(named), 'nor when it is named').toEqual([])
+
+  const working = await world.another({ role: 'work' })
+  const state = async () =>
+    (await world.call(org.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body.status
+  await expect.poll(state, patience).toBe('confirmed')
+  const second = await sweep(world, org, family, body)
+  expect(await sweptBy(second)).toEqual([paying?.id])
+  const ended = async () => (await childrenOf(world, org, family, second.body.id)).status
+  await expect.poll(ended, patience).toBe('completed')
+  await working.server.stop()
+  expect((await childrenOf(world, org, family, second.body.id)).children).toMatchObject([{ status: 'swept' }])
+  expect(await tokenBalance(tempo, 'AlphaUSD', paying?.address ?? '0x')).toBe(0n)
+}, 60_000)
+
+test('a transfer that is made after a sweep read what a child holds, and before the sweep is stored, keeps the child out of it', async () => {
+  const family = await aFamily(world, org, tempo, { count: 2, of })
+  const [paying, resting] = family.children
+  let sending: Promise<Answer> | undefined
+  node.lie('eth_call', async ({ truth }) => {
+    const said = await truth()
+    if (sending === undefined) {
+      sending = sendFrom(paying)
+      await sending
+    }
+    return said
+  })
+  const asked = await sweep(world, org, family, body)
+  expect((await sending)?.status).toBe(201)
+  expect(await sweptBy(asked)).toEqual([resting?.id])
+})
+
+test('a sweep waits for the transfer that weighs one of its children, and sees what it takes', async () => {
+  const network = networkByName('tempo-moderato')
+  if (network === undefined) throw new Error('no such network')
+  const family = await aFamily(world, org, tempo, { count: 2, of })
+  const [paying, resting] = family.children
+  const { accountLanes, db } = world.server.deps
+  const account = paying?.address ?? '0x'
+  await accountLanes.prepare(network, account)
+  const isWaiting = async () => {
+    const statement = sql`select 1 as one from pg_locks where locktype = 'advisory' and not granted
+      and database = (select oid from pg_database where datname = current_database())`
+    return (await db.many(z.object({}), statement)).length > 0
+  }
+  let sweeping: Promise<Answer> | undefined
+  await db.tx(async (tx) => {
+    await lockSource(tx, { organisationId: org.id, environment: 'test' }, paying?.id ?? '')
+    sweeping = sweep(world, org, family, body)
+    await expect.poll(isWaiting, patience).toBe(true)
+    const to = tempo.tokens.AlphaUSD ?? '0x'
+    const call = { to, data: '0x', value: 0n, gasLimit: 100_000n, purpose: 'transfers.step' } as const
+    await accountLanes.plan(tx, account, { network, ...call })
+  })
+  const asked = await sweeping
+  expect(asked && (await sweptBy(asked))).toEqual([resting?.id])
+})
