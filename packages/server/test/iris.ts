@@ -64,8 +64,8 @@ export async function anIris(source: Pick<PublicClient, 'getTransactionReceipt'>
         const message = attestedOf(sent, { nonce, ...changes })
         const signer = changes.isForged === true ? stranger : attester
         const attestation = await signer.sign({ hash: keccak256(message) })
-        const told = { message, attestation, eventNonce: nonce, cctpVersion: 2, status: 'complete', delayReason: null }
-        return { json: { messages: [told] } }
+        const told = { message, attestation, cctpVersion: 2, status: 'complete', delayReason: null }
+        return { json: { messages: [{ ...told, eventNonce: changes.nonce ?? nonce }] } }
       },
     }
   }

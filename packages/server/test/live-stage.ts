@@ -1,4 +1,3 @@
-import { PassThrough } from 'node:stream'
 import { type DevChain, fundNative, fundToken } from '@purser/devnet'
 import type { Address } from '@purser/protocol'
 import { createTestClient, http, publicActions } from 'viem'
@@ -6,7 +5,7 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import type { PartnerSettings } from '../src/partner-config.ts'
 import { sql } from '../src/platform/db/db.ts'
-import { createLog } from '../src/platform/log.ts'
+import { aKeptLog } from './log-lines.ts'
 import { type Managed, masters, path } from './partner-stage.ts'
 import { type Answer, aWorld, type Org, type World } from './world.ts'
 
@@ -46,11 +45,11 @@ export async function aLiveStage(
   partners: PartnerSettings,
   changes: Partial<World['config']> = {},
 ): Promise<LiveStage> {
-  const lines: string[] = []
+  const { lines, log } = aKeptLog()
   const world = await aWorld({
     chains,
     config: { transferWaitMs: 20_000, partners, ...changes },
-    boot: { log: createLog({ level: 'trace', destination: into(lines) }) },
+    boot: { log },
   })
   const org = await world.organisation()
   const nodes = chains.map(nodeOf)
@@ -109,10 +108,4 @@ export async function aLiveStage(
     },
     stop: world.stop,
   }
-}
-
-function into(lines: string[]): PassThrough {
-  const destination = new PassThrough()
-  destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
-  return destination
 }

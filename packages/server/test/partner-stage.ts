@@ -16,6 +16,8 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import type { Quoted, RouteQuote, RouteStatus, RoutingPartner } from '../src/partners/routing/port.ts'
 import { sql } from '../src/platform/db/db.ts'
+import { aKeptLog } from './log-lines.ts'
+import { ShiftedClock } from './webhooks/clock.ts'
 import { type Answer, aWorld, type Org, type World } from './world.ts'
 
 /** What stands between the service and the sandbox; an empty one changes nothing. */
@@ -31,6 +33,10 @@ export interface PartnerStage extends Teller {
   readonly world: World
   readonly org: Org
   readonly relayer: BridgeRelayer
+  /** The machine's, put forward by as much as a test says. */
+  readonly clock: ShiftedClock
+  /** Every line that the service has logged. */
+  readonly lines: readonly string[]
   conduct: Conduct
   /** Another relayer, and a partner that behaves. */
   renew(): void
@@ -57,11 +63,15 @@ export async function aPartnerStage(): Promise<PartnerStage> {
     startChain({ network: 'eth-sepolia' }),
   ])
   await Promise.all([fundSandbox(base), fundSandbox(ethereum)])
+  const clock = new ShiftedClock()
+  const { lines, log } = aKeptLog()
   const now = { conduct: {} as Conduct, relayer: createBridgeRelayer([base, ethereum]) }
   const world = await aWorld({
     chains: [base, ethereum],
     config: { transferWaitMs: 20_000, partners },
     boot: {
+      clock,
+      log,
       routing: ({ test: { sandbox }, live }) => ({
         live,
         test: sandbox === undefined ? {} : { sandbox: behaving(sandbox, () => now.conduct) },
@@ -70,7 +80,7 @@ export async function aPartnerStage(): Promise<PartnerStage> {
   })
   const org = await world.organisation()
   return {
-    ...{ base, ethereum, world, org },
+    ...{ base, ethereum, world, org, clock, lines },
     ...tellerOf(world, org),
     get relayer() {
       return now.relayer

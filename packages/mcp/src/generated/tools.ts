@@ -2383,6 +2383,17 @@ export const tools: readonly Tool[] = [
             "null"
           ]
         },
+        "refundedAt": {
+          "description": "When a partner gave the money back; it may come after the transfer has failed.",
+          "anyOf": [
+            {
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ]
+        },
         "createdAt": {
           "type": "string"
         },
@@ -2420,6 +2431,7 @@ export const tools: readonly Tool[] = [
         "receivedToken",
         "destinationTxHash",
         "refundTxHash",
+        "refundedAt",
         "createdAt",
         "confirmedAt"
       ]
@@ -2736,6 +2748,17 @@ export const tools: readonly Tool[] = [
                   "null"
                 ]
               },
+              "refundedAt": {
+                "description": "When a partner gave the money back; it may come after the transfer has failed.",
+                "anyOf": [
+                  {
+                    "type": "string"
+                  },
+                  {
+                    "type": "null"
+                  }
+                ]
+              },
               "createdAt": {
                 "type": "string"
               },
@@ -2770,6 +2793,7 @@ export const tools: readonly Tool[] = [
               "receivedToken",
               "destinationTxHash",
               "refundTxHash",
+              "refundedAt",
               "createdAt",
               "confirmedAt"
             ]
@@ -2904,6 +2928,17 @@ export const tools: readonly Tool[] = [
             "null"
           ]
         },
+        "refundedAt": {
+          "description": "When a partner gave the money back; it may come after the transfer has failed.",
+          "anyOf": [
+            {
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ]
+        },
         "createdAt": {
           "type": "string"
         },
@@ -2938,6 +2973,7 @@ export const tools: readonly Tool[] = [
         "receivedToken",
         "destinationTxHash",
         "refundTxHash",
+        "refundedAt",
         "createdAt",
         "confirmedAt"
       ]

@@ -6510,6 +6510,8 @@ export interface operations {
                         /** @description Where a bridge delivered, if its partner says. */
                         readonly destinationTxHash: string | null;
                         readonly refundTxHash: string | null;
+                        /** @description When a partner gave the money back; it may come after the transfer has failed. */
+                        readonly refundedAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly confirmedAt: string | null;
@@ -6728,6 +6730,8 @@ export interface operations {
                         /** @description Where a bridge delivered, if its partner says. */
                         readonly destinationTxHash: string | null;
                         readonly refundTxHash: string | null;
+                        /** @description When a partner gave the money back; it may come after the transfer has failed. */
+                        readonly refundedAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly confirmedAt: string | null;
@@ -6796,6 +6800,8 @@ export interface operations {
                         /** @description Where a bridge delivered, if its partner says. */
                         readonly destinationTxHash: string | null;
                         readonly refundTxHash: string | null;
+                        /** @description When a partner gave the money back; it may come after the transfer has failed. */
+                        readonly refundedAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly confirmedAt: string | null;

@@ -65,6 +65,7 @@ function openRouting(deps: PartnerDeps, { cctp = cctpUsual, relay, lifi, sandbox
     call: (network, to, data) => chains.on(network).call(to, data),
     callAtDepth: (network, to, data) => chains.on(network).callAtDepth(to, data),
     blockNumber: async (network) => (await chains.on(network).head()).number,
+    logs: async (network, txHash) => (await chains.on(network).receipt(txHash))?.logs,
   }
   return {
     test: sandbox === undefined ? {} : { sandbox: createSandboxRouting({ ...deps, reader }, sandbox) },

@@ -1,10 +1,13 @@
-import { devAccount } from '@purser/devnet'
+import { devAccount, fundNative } from '@purser/devnet'
+import type { Hex } from '@purser/protocol'
+import { keccak256 } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { aCctpStage, type CctpStage, usualFee } from '../cctp-stage.ts'
 import type { Attested } from '../iris.ts'
 import type { Told } from '../partner-double.ts'
 import { bridgeOf } from '../partner-stage.ts'
 
+const patient = { timeout: 15_000 }
 const zeroNonce = `0x${'00'.repeat(32)}` as const
 let stage: CctpStage
 
@@ -79,4 +82,46 @@ test('a service of Circle’s that is silent, broken or gone for long ends nothi
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed' })
   expect(faults).toEqual([])
   expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
+})
+
+test('of two burns that are alike each is delivered by its own message, whatever Circle answers for the other', async () => {
+  const master = await stage.aTraveller(0n)
+  const body = bridgeOf(master)
+  const first = await stage.send(body)
+  await stage.untilSaid(first, 'complete: no gas to claim')
+  // Circle's service takes the second burn for the first.
+  const mistaken = { nonce: keccak256(String(first.body.txHash) as Hex), ...usualFee }
+  stage.iris.says = ({ txHash, complete }) => complete(txHash === first.body.txHash ? usualFee : mistaken)
+  const second = await stage.send(body)
+  expect(second.body.txHash).not.toBe(first.body.txHash)
+  await stage.untilSaid(second, 'complete: of another transfer')
+  expect(await stage.claimsOf(master)).toBe(0)
+  await fundNative(stage.ethereum, master.address, 10n ** 18n)
+  expect(await stage.ended(first)).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
+  const asked = stage.iris.asked.length
+  await expect.poll(() => stage.mine().then(() => stage.iris.asked.length), patient).toBeGreaterThan(asked + 1)
+  expect((await stage.get(second)).status, 'what came was the first’s').toBe('pending')
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
+  expect(stage.lines.join('')).toContain('a partner answered with what is another transfer’s')
+  stage.iris.says = (burnt) => burnt.complete(usualFee)
+  expect(await stage.ended(second)).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([99_990_000n, 2])
+  for (const one of [first, second])
+    expect((await stage.eventsOf(one)).map(({ type }) => type)).toEqual(['transfer.completed'])
+})
+
+test('a message that the wrong one of two burns was told of first is free again once that one is told of its own', async () => {
+  const master = await stage.aTraveller(0n)
+  const body = bridgeOf(master)
+  const nonces = new Map<string, Hex>()
+  stage.iris.says = ({ txHash, complete }) => complete({ nonce: nonces.get(txHash) ?? keccak256('0x00'), ...usualFee })
+  const first = await stage.send(body)
+  await stage.untilSaid(first, 'complete: no gas to claim')
+  nonces.set(String(first.body.txHash), keccak256('0x01'))
+  const second = await stage.send(body)
+  nonces.set(String(second.body.txHash), keccak256('0x00'))
+  await stage.untilSaid(second, 'complete: no gas to claim')
+  await fundNative(stage.ethereum, master.address, 10n ** 18n)
+  for (const one of [first, second]) expect(await stage.ended(one)).toMatchObject({ status: 'confirmed' })
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([99_990_000n, 2])
 })

@@ -185,9 +185,14 @@ const ends: readonly [string, Told[], object, string][] = [
     'transfer.failed',
   ],
   [
-    'fails for good',
-    [said('FAILED', 'EXPIRED')],
-    { status: 'failed', reason: 'partner-failed', refundTxHash: null },
+    'fails for a cause that speaks of this side, and is given back all the same',
+    [
+      said('FAILED', 'EXPIRED'),
+      said('FAILED', 'SLIPPAGE_EXCEEDED'),
+      said('PENDING', 'REFUND_IN_PROGRESS'),
+      said('DONE', 'REFUNDED', arrived('50000000')),
+    ],
+    { status: 'failed', reason: 'refunded', refundTxHash: hash, refundedAt: expect.any(String) },
     'transfer.failed',
   ],
   [

@@ -9,7 +9,8 @@ import { end } from './ending.ts'
 import { nextLook } from './pace.ts'
 import { allowanceOf, endOf, slippageBps } from './partner.ts'
 import { canPay, readPurse } from './purse.ts'
-import { listSteps, listToLookAt, markArrived, markRefunded, setLookAt, setPartnerStatus } from './route-store.ts'
+import { markFailing, markRefunded, setRefundLookAt } from './refund-store.ts'
+import { listSteps, listToLookAt, markArrived, setLookAt, setPartnerStatus, takeMessage } from './route-store.ts'
 import { assignStep, findNextStep, insertSteps, lockTransfer, type StepRow, type TransferRow } from './store.ts'
 import { type Coin, feeOfCall, gasLimitOf } from './weigh.ts'
 
@@ -57,6 +58,7 @@ async function look(ctx: Work, transfer: TransferRow): Promise<void> {
   await ctx.db.tx(async (tx) => {
     const held = await lockTransfer(tx, transfer.id)
     if (held.endedAt !== null) return
+    if (!(await isItsOwn(ctx, tx, held, status))) return
     await setPartnerStatus(tx, held.id, status.partnerStatus)
     await conclude(ctx, tx, held, status)
   })
@@ -101,7 +103,7 @@ function networkOf(name: string): Network {
   return network
 }
 
-async function askStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
+export async function askStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
   const { partner: name, partnerReference: reference, txHash, environment } = transfer
   const partner = name === null ? undefined : ctx.routingPartners[environment][name]
   if (partner === undefined || reference === null || txHash === null)
@@ -144,10 +146,41 @@ async function conclude(
     await markArrived(tx, transfer.id, { rawReceived: received?.rawAmount, receivedToken, destinationTxHash, now })
     return end(ctx, tx, transfer.id, undefined)
   }
-  if (status.state === 'pending' || status.refund === 'pending')
-    return setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
-  if (status.refund === 'done') await markRefunded(tx, transfer.id, { hash: status.refundTxHash, now })
-  await end(ctx, tx, transfer.id, status.refund === 'done' ? 'refunded' : 'partner-failed')
+  if (status.state === 'pending') return setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
+  const { refund, partnerStatus } = status
+  if (refund !== 'done') return awaitRefund(ctx, tx, transfer, { refund, partnerStatus })
+  await markRefunded(tx, transfer.id, { hash: status.refundTxHash, now })
+  await end(ctx, tx, transfer.id, 'refunded')
+}
+
+/** From the first time on that the partner said that it fails: a refund that it speaks of, and one that it does not. */
+const refundMsMax = { pending: 72 * 3_600_000, unknown: 24 * 3_600_000 } as const
+
+/** Waits on for the refund, and ends the transfer where it does not come in time; it is asked for after that too. */
+async function awaitRefund(
+  ctx: Work,
+  tx: Tx,
+  transfer: TransferRow,
+  { refund, partnerStatus }: { readonly refund: keyof typeof refundMsMax; readonly partnerStatus: string },
+): Promise<void> {
+  const { id: transferId, partner, txHash } = transfer
+  const now = ctx.clock.now()
+  const failingSince = await markFailing(tx, transferId, now)
+  if (now.getTime() - failingSince.getTime() < refundMsMax[refund])
+    return setLookAt(tx, transferId, nextLook(ctx, transfer.createdAt))
+  ctx.log.error({ transferId, partner, partnerStatus, txHash, failingSince }, 'a transfer ended with its refund owed')
+  await setRefundLookAt(tx, transferId, now)
+  await end(ctx, tx, transferId, 'refund-outstanding')
+}
+
+/** Two burns that are alike differ by nothing but the message that Circle gave each: one that was delivered once has paid one transfer. */
+async function isItsOwn(ctx: Work, tx: Tx, transfer: TransferRow, status: RouteStatus): Promise<boolean> {
+  const { message, partnerStatus } = { message: undefined, ...status }
+  if (message === undefined || (await takeMessage(tx, transfer, message))) return true
+  ctx.log.error({ transferId: transfer.id, message }, 'a partner answered with what is another transfer’s')
+  await setPartnerStatus(tx, transfer.id, `${partnerStatus}: of another transfer`)
+  await setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
+  return false
 }
 
 /**
@@ -157,8 +190,9 @@ async function conclude(
 async function claim(
   ctx: Work,
   transfer: TransferRow,
-  { call, partnerStatus }: { readonly call: PlannedCall; readonly partnerStatus: string },
+  status: Extract<RouteStatus, { state: 'claimable' }>,
 ): Promise<void> {
+  const { call, partnerStatus } = status
   const network = networkOf(transfer.toNetwork)
   const source = await findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
   if (source === undefined || call.chainId !== network.chainId || call.value !== 0n)
@@ -172,6 +206,7 @@ async function claim(
     await lockSource(tx, forTenant(ctx, transfer).tenant, sender)
     const held = await lockTransfer(tx, transfer.id)
     if (held.endedAt !== null) return
+    if (!(await isItsOwn(ctx, tx, held, status))) return
     const steps = await listSteps(tx, held.id)
     const isUnderWay = steps.some(({ kind, doneAt }) => kind === 'claim' && doneAt === null)
     const isPaid =

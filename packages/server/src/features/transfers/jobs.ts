@@ -3,6 +3,7 @@ import type { Recurring } from '../../platform/job.ts'
 import { resolveAuthorised } from './authorised/resolve.ts'
 import { tell } from './ending.ts'
 import { followPartners } from './follow.ts'
+import { watchOwedRefunds } from './late-refunds.ts'
 import { listUnanswered } from './outcome-store.ts'
 import { refillChildren } from './refill.ts'
 import { revokeApprovals } from './revoke.ts'
@@ -31,6 +32,7 @@ const tellUnanswered: Recurring = {
 export const transferRecurring: readonly Recurring[] = [
   tellUnanswered,
   followPartners,
+  watchOwedRefunds,
   resolveAuthorised,
   refillChildren,
   revokeApprovals,

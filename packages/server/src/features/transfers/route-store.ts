@@ -63,13 +63,20 @@ export async function markArrived(tx: Tx, transferId: TransferId, arrival: Arriv
     where id = ${transferId} and ended_at is null`)
 }
 
-export async function markRefunded(
+/**
+ * Ties a transfer to the message that is delivered for it; one that it was tied to before is free again. False, and nothing changes, where
+ * the message is another transfer's. The caller holds the row; of two at once the second is refused by the index.
+ */
+export async function takeMessage(
   tx: Tx,
-  transferId: TransferId,
-  refund: { readonly hash: string | undefined; readonly now: Date },
-): Promise<void> {
-  await tx.run(sql`
-    update transfers set refund_tx_hash = ${refund.hash ?? null}, refunded_at = ${refund.now} where id = ${transferId} and ended_at is null`)
+  { id, toNetwork }: Pick<TransferRow, 'id' | 'toNetwork'>,
+  message: string,
+): Promise<boolean> {
+  const changed = await tx.run(sql`
+    update transfers set partner_message = ${message}
+    where id = ${id} and not exists (
+      select from transfers where to_network = ${toNetwork} and partner_message = ${message} and id <> ${id})`)
+  return changed === 1
 }
 
 /** Partner transfers that are due to be looked at, longest due first. */

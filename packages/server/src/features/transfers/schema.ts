@@ -50,6 +50,9 @@ export const Transfer = z.strictObject({
   }),
   destinationTxHash: z.string().nullable().meta({ description: 'Where a bridge delivered, if its partner says.' }),
   refundTxHash: z.string().nullable(),
+  refundedAt: Instant.nullable().meta({
+    description: 'When a partner gave the money back; it may come after the transfer has failed.',
+  }),
   createdAt: Instant,
   confirmedAt: Instant.nullable(),
 })

@@ -145,6 +145,7 @@ function shown(row: TransferRow): Transfer {
     status: row.status,
     reason: row.status === 'failed' ? row.reason : null,
     refundTxHash: row.refundTxHash,
+    refundedAt: row.refundedAt,
     createdAt: row.createdAt,
     confirmedAt: row.confirmedAt,
   }

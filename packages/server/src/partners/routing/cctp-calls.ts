@@ -1,10 +1,21 @@
-import { type Address, bytesToHex, checksumAddress, type Hex, hexToBytes } from '@purser/protocol'
+import {
+  type Address,
+  bytesToHex,
+  checksumAddress,
+  type Hex,
+  hexToBytes,
+  keccak256,
+  sameAddress,
+  utf8,
+} from '@purser/protocol'
 import type { CallFacts } from './guard.ts'
+import type { ChainLog } from './port.ts'
 import { argumentsOf, encodeBytesCall, encodeCall, selectorIn, selectorOf, uintAt } from './words.ts'
 
 const depositForBurn = selectorOf('depositForBurn(uint256,uint32,bytes32,address,bytes32,uint256,uint32)')
 const receiveMessage = selectorOf('receiveMessage(bytes,bytes)')
 const usedNonces = selectorOf('usedNonces(bytes32)')
+const messageSent = bytesToHex(keccak256(utf8('MessageSent(bytes)')))
 
 export interface Burn {
   readonly rawAmount: bigint
@@ -63,6 +74,32 @@ export function readDepositForBurn(
   }
 }
 
+/** The messages that a transaction sent, as MessageTransmitterV2 tells of them (`MessageSent(bytes)`), in their order. */
+export function readMessagesSent(logs: readonly ChainLog[], messageTransmitter: Address): readonly Hex[] {
+  const sent = logs.filter(
+    ({ address, topics }) => sameAddress(address, messageTransmitter) && topics[0] === messageSent,
+  )
+  return sent.map(({ data }) => {
+    const bytes = hexToBytes(data)
+    const length = Number(uintAt(bytes, 32, 32) ?? 0n)
+    return bytesToHex(bytes.subarray(64, 64 + length))
+  })
+}
+
+/**
+ * Whether an attested message is the one that was sent, but for what Circle fills in: its nonce, the finality that it waited for, its fee
+ * and the block at which it lapses.
+ */
+export function isSentMessage(attested: Hex, sent: Hex): boolean {
+  return unfilled(attested) === unfilled(sent)
+}
+
+function unfilled(message: Hex): Hex {
+  const bytes = Uint8Array.from(hexToBytes(message))
+  for (const [offset, length] of filledIn) bytes.fill(0, offset, offset + length)
+  return bytesToHex(bytes)
+}
+
 /** A burn's message as the source chain sent it. */
 export interface BurnMessage {
   readonly sourceDomain: number
@@ -78,8 +115,14 @@ export interface BurnMessage {
 }
 
 /** Where things stand in a v2 message (circlefin/evm-cctp-contracts, MessageV2 and BurnMessageV2). */
-const at = { sourceDomain: 4, destinationDomain: 8, nonce: 12, body: 148 } as const
+const at = { sourceDomain: 4, destinationDomain: 8, nonce: 12, finalityExecuted: 144, body: 148 } as const
 const inBody = { mintRecipient: 36, amount: 68, messageSender: 100, feeExecuted: 164, expirationBlock: 196 } as const
+const filledIn = [
+  [at.nonce, 32],
+  [at.finalityExecuted, 4],
+  [at.body + inBody.feeExecuted, 32],
+  [at.body + inBody.expirationBlock, 32],
+] as const
 
 /** Reads a message; undefined for one that is no burn of version 2. */
 export function readBurnMessage(message: Hex): BurnMessage | undefined {

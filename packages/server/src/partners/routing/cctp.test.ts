@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { type Address, type Hex, networkByName } from '@purser/protocol'
-import { concat, decodeFunctionData, encodeAbiParameters, encodePacked, pad, parseAbi, toHex } from 'viem'
+import { concat, decodeFunctionData, encodeAbiParameters, encodePacked, keccak256, pad, parseAbi, toHex } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Asked, aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
 import { endOn, receiver, requestFor, stranger } from '../../../test/routes.ts'
@@ -9,7 +9,7 @@ import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { createCctp } from './cctp.ts'
 import { cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
-import type { ChainReader, RoutingPartner, SentRoute } from './port.ts'
+import type { ChainLog, ChainReader, RoutingPartner, SentRoute } from './port.ts'
 import recorded from './vectors/iris-messages.json' with { type: 'json' }
 
 const abi = parseAbi([
@@ -26,6 +26,8 @@ let answer: (asked: Asked) => Told
 let used: boolean
 let isFinal: boolean
 let block: bigint
+/** What the burn's transaction told; undefined where no block has it. */
+let sent: readonly ChainLog[] | undefined
 let called: { readonly network: string; readonly to: Address; readonly data: Hex }[]
 const lines: string[] = []
 
@@ -34,6 +36,7 @@ beforeEach(async () => {
   iris = await aPartner((asked) => answer(asked))
   answer = () => ({ json: fees })
   ;[used, isFinal, block, called] = [false, true, 100n, []]
+  sent = [messageSent(messageWith({ nonce: pad('0x'), rawFee: 0n, finalityExecuted: 0 }))]
   const destination = new PassThrough()
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
   const reader: ChainReader = {
@@ -43,6 +46,7 @@ beforeEach(async () => {
     },
     callAtDepth: async () => (used && isFinal ? toHex(1n, { size: 32 }) : '0x'),
     blockNumber: async () => block,
+    logs: async () => sent,
   }
   const clock = { now: () => instantOf(1_790_000_000_000) }
   const log = createLog({ level: 'trace', destination })
@@ -112,6 +116,8 @@ function messageWith(
     readonly nonce?: Hex
     readonly rawAmount?: bigint
     readonly rawFee?: bigint
+    readonly rawFeeMax?: bigint
+    readonly finalityExecuted?: number
     readonly expirationBlock?: bigint
   } = {},
 ): Hex {
@@ -127,7 +133,7 @@ function messageWith(
       pad(tokenMessenger),
       pad('0x'),
       1_000,
-      1_000,
+      changes.finalityExecuted ?? 1_000,
     ],
   )
   const body = encodePacked(
@@ -138,7 +144,7 @@ function messageWith(
       pad(changes.recipient ?? receiver),
       changes.rawAmount ?? 10_000_000n,
       pad(changes.sender ?? request.fromAddress),
-      1_560n,
+      changes.rawFeeMax ?? 1_560n,
       changes.rawFee ?? 1_300n,
       changes.expirationBlock ?? 0n,
     ],
@@ -146,10 +152,17 @@ function messageWith(
   return concat([header, body])
 }
 
-const told = (changes: object): Told => {
-  const message = { message: messageWith(), attestation, eventNonce: nonce, cctpVersion: 2, status: 'complete' }
-  return { json: { messages: [{ ...message, ...changes }] } }
+/** As MessageTransmitterV2 tells of a message. */
+function messageSent(message: Hex, address = cctpContracts(request.from.network).messageTransmitter): ChainLog {
+  const topics = [keccak256(toHex('MessageSent(bytes)'))]
+  return { address, topics, data: encodeAbiParameters([{ type: 'bytes' }], [message]) }
 }
+
+const toldOf = (changes: object) => {
+  const message = { message: messageWith(), attestation, eventNonce: nonce, cctpVersion: 2, status: 'complete' }
+  return { ...message, ...changes }
+}
+const told = (changes: object): Told => ({ json: { messages: [toldOf(changes)] } })
 
 test('what Circle has not seen yet, or waits for, is pending', async () => {
   answer = () => ({ status: 404, json: { error: 'Message not found' } })
@@ -175,6 +188,7 @@ test('an attested message is one call on the other chain, which anybody may send
   answer = () => told({})
   const status = await cctp.status(route)
   if (status.state !== 'claimable') throw new Error(status.state)
+  expect(status.message).toBe(nonce)
   const { messageTransmitter } = cctpContracts(request.to.network)
   expect([status.call.chainId, status.call.to, status.call.value]).toEqual([1, messageTransmitter, 0n])
   expect(decodeFunctionData({ abi, data: status.call.data })).toEqual({
@@ -194,6 +208,7 @@ test('once delivered, by whomever, it is complete, less the fee that was kept', 
   expect(await cctp.status(route)).toEqual({
     state: 'completed',
     partnerStatus: 'complete',
+    message: nonce,
     received: { chainId: 1, token: request.to.token.address, rawAmount: 9_998_700n, isOther: false },
   })
 })
@@ -221,13 +236,40 @@ test('an attestation that lapsed is asked for again, and one delivered before it
 test.each([
   ['another recipient', { recipient: stranger }],
   ['somebody else’s tokens', { sender: stranger }],
-  ['no number of its own', { nonce: pad('0x') }],
+  ['no number of its own', { nonce: pad('0x') }, { eventNonce: null }],
   ['another amount', { rawAmount: 9_999_999n }],
   ['another chain', { destination: 3 }],
   ['a fee of everything', { rawFee: 10_000_000n }],
-])('a message with %s costs no gas of ours', async (_, changes) => {
-  answer = () => told({ message: messageWith(changes) })
+  ['another greatest fee than was burnt under', { rawFeeMax: 1_561n }],
+  ['another number than it is told under', { nonce: pad('0x77') }],
+])('a message with %s costs no gas of ours', async (_, changes, beside: object = {}) => {
+  answer = () => told({ message: messageWith(changes), ...beside })
   await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
+test('of the messages of one transaction, the one at the place of our burn is taken', async () => {
+  const [own] = sent ?? []
+  if (own === undefined) throw new Error('nothing was sent')
+  const { tokenMessenger } = cctpContracts(request.from.network)
+  sent = [
+    messageSent(messageWith({ nonce: pad('0x'), sender: stranger })),
+    messageSent(messageWith({ nonce: pad('0x') }), tokenMessenger),
+    own,
+  ]
+  const others = toldOf({ message: messageWith({ sender: stranger, nonce: pad('0x01') }), eventNonce: pad('0x01') })
+  answer = () => ({ json: { messages: [others] } })
+  expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'not-seen' })
+  answer = () => ({ json: { messages: [others, toldOf({})] } })
+  expect(await cctp.status(route)).toMatchObject({ state: 'claimable', message: nonce })
+  answer = () => ({ json: { messages: [toldOf({}), others] } })
+  await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
+test('a burn that the node cannot show is waited for', async () => {
+  answer = () => told({})
+  sent = undefined
+  expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'burn-not-seen' })
+  expect(called).toEqual([])
 })
 
 test('bytes that are no burn are not sent anywhere', async () => {

@@ -10,8 +10,10 @@ import {
   encodeDepositForBurn,
   encodeReceiveMessage,
   encodeUsedNonces,
+  isSentMessage,
   readBurnMessage,
   readDepositForBurn,
+  readMessagesSent,
 } from './cctp-calls.ts'
 import { cctpChainOf, cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
 import { encodeApprove, type GuardRules, whyNotSigned } from './guard.ts'
@@ -159,7 +161,14 @@ async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Prom
     if (answer.declined.status === 404) return { state: 'pending', partnerStatus: 'not-seen' }
     throw fail('partner-unavailable', {}, new Error(`cctp refused to tell of a message: ${answer.declined.status}`))
   }
-  const [message] = answer.value.messages
+  const { network } = route.request.from
+  const logs = await deps.reader.logs(network, route.txHash)
+  if (logs === undefined) return { state: 'pending', partnerStatus: 'burn-not-seen' }
+  // Circle answers a transaction's messages in the order of its logs.
+  const all = readMessagesSent(logs, cctpContracts(network).messageTransmitter)
+  const index = all.findIndex((one) => isOurs(readBurnMessage(one), route.request))
+  const [sent, message] = [all[index], answer.value.messages[index]]
+  if (sent === undefined) throw new Error('a burn that sent no message')
   if (message === undefined) return { state: 'pending', partnerStatus: 'not-seen' }
   if (message.status === 'pending_confirmations')
     return { state: 'pending', partnerStatus: message.delayReason ?? message.status }
@@ -167,21 +176,21 @@ async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Prom
     deps.log.warn({ partner: 'cctp', partnerStatus: message.status }, 'a status that nobody documented is waited for')
     return { state: 'pending', partnerStatus: message.status, isUnknown: true }
   }
-  return attested(api, deps, route, message)
+  return attested(api, deps, route, { ...message, sent })
 }
 
 async function attested(
   api: PartnerApi,
   { reader, log }: CctpDeps,
   route: SentRoute,
-  said: Message,
+  said: Message & { readonly sent: Hex },
 ): Promise<RouteStatus> {
   const { request } = route
   const message = hexText.safeParse(said.message)
   const attestation = hexText.safeParse(said.attestation)
   if (!message.success || !attestation.success) return { state: 'pending', partnerStatus: 'attestation-not-there' }
   const burn = readBurnMessage(message.data)
-  if (burn === undefined || !isOurs(burn, request))
+  if (burn === undefined || !isAttested(burn, said) || !isSentMessage(message.data, said.sent))
     throw fail('partner-unavailable', {}, new Error('cctp attests another message than was sent'))
   const { network } = request.to
   const { messageTransmitter } = cctpContracts(network)
@@ -195,6 +204,7 @@ async function attested(
     return {
       state: 'completed',
       partnerStatus: said.status,
+      message: burn.nonce,
       received: { chainId: network.chainId, token, rawAmount, isOther: false },
     }
   }
@@ -208,6 +218,7 @@ async function attested(
   return {
     state: 'claimable',
     partnerStatus: said.status,
+    message: burn.nonce,
     call: { chainId: network.chainId, to: messageTransmitter, value: 0n, data },
   }
 }
@@ -216,16 +227,23 @@ function isUsed(answer: Hex): boolean {
   return (wordsOf(answer).uint(0) ?? 0n) !== 0n
 }
 
-/** A contract would refuse a message of somebody else's making, but its gas would be ours. */
-function isOurs(burn: BurnMessage, { from, to, rawAmount, fromAddress, toAddress }: RouteRequest): boolean {
+/**
+ * Whether it has the number that Circle says, and a fee that leaves something. Number 0 is what a message has before it is attested, and
+ * Circle's contracts call it delivered from their first day.
+ */
+function isAttested({ nonce, rawFee, rawAmount }: BurnMessage, { eventNonce }: Message): boolean {
+  const isNamed = typeof eventNonce !== 'string' || eventNonce.toLowerCase() === nonce
+  return BigInt(nonce) !== 0n && isNamed && rawFee < rawAmount
+}
+
+/** Of the messages that a transaction of ours sent, the one that is this burn. */
+function isOurs(burn: BurnMessage | undefined, { from, to, rawAmount, fromAddress, toAddress }: RouteRequest): boolean {
   return (
-    // Number 0 is what a message has before it is attested, and Circle's contracts call it delivered from their first day.
-    BigInt(burn.nonce) !== 0n &&
+    burn !== undefined &&
     sameAddress(burn.sender, fromAddress) &&
     burn.sourceDomain === cctpDomainOf(from.network) &&
     burn.destinationDomain === cctpDomainOf(to.network) &&
     burn.rawAmount === rawAmount &&
-    burn.rawFee < rawAmount &&
     sameAddress(burn.recipient, toAddress)
   )
 }

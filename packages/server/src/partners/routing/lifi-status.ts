@@ -15,14 +15,17 @@ export interface LifiReceiving {
   readonly token?: Address | undefined
 }
 
-/** Of a failure: what it means, and whether the money never left or has to come back. */
-const failures = new Map<string, { readonly reason: string; readonly refund: 'none' | 'pending' }>([
-  ['INSUFFICIENT_ALLOWANCE', { reason: 'The partner was not allowed to take the tokens.', refund: 'none' }],
-  ['INSUFFICIENT_BALANCE', { reason: 'The wallet held too little when the call ran.', refund: 'none' }],
-  ['OUT_OF_GAS', { reason: 'The call ran out of gas.', refund: 'none' }],
-  ['EXPIRED', { reason: 'The quote had lapsed when the call ran.', refund: 'none' }],
-  ['SLIPPAGE_EXCEEDED', { reason: 'The price moved more than was allowed.', refund: 'none' }],
-  ['UNKNOWN_FAILED_ERROR', { reason: 'The partner does not say why.', refund: 'pending' }],
+/**
+ * Of a failure: what it means, and whether LI.FI says that the money comes back. Those asked about have left their chain by a call that
+ * went through, so that no cause, not even one that speaks of that call, means that nothing is owed.
+ */
+const failures = new Map<string, { readonly reason: string; readonly refund: 'unknown' | 'pending' }>([
+  ['INSUFFICIENT_ALLOWANCE', { reason: 'The partner was not allowed to take the tokens.', refund: 'unknown' }],
+  ['INSUFFICIENT_BALANCE', { reason: 'The wallet held too little when the call ran.', refund: 'unknown' }],
+  ['OUT_OF_GAS', { reason: 'The call ran out of gas.', refund: 'unknown' }],
+  ['EXPIRED', { reason: 'The quote had lapsed when the call ran.', refund: 'unknown' }],
+  ['SLIPPAGE_EXCEEDED', { reason: 'The price moved more than was allowed.', refund: 'unknown' }],
+  ['NOT_PROCESSABLE_REFUND_NEEDED', { reason: 'The other side could not be paid.', refund: 'pending' }],
   // Seen in the wild beside FAILED: the money is on its way back.
   ['REFUND_IN_PROGRESS', { reason: 'The other side could not be paid.', refund: 'pending' }],
 ])
@@ -32,7 +35,6 @@ const pendingSubstatuses = [
   'WAIT_DESTINATION_TRANSACTION',
   'BRIDGE_NOT_AVAILABLE',
   'CHAIN_NOT_AVAILABLE',
-  'REFUND_IN_PROGRESS',
   'UNKNOWN_ERROR',
   'INTENT_AWAITING_FUNDS',
   'INTENT_READY',
@@ -40,6 +42,9 @@ const pendingSubstatuses = [
   'INTENT_FAILED_RETRYABLE',
   'INTENT_SIMULATION_FAILURE',
 ]
+
+/** Of these what follows is `DONE`/`REFUNDED` (help.li.fi, "Can a transfer result in stuck or lost funds?"). */
+const refunding = ['REFUND_IN_PROGRESS', 'NOT_PROCESSABLE_REFUND_NEEDED']
 
 /**
  * A status of LI.FI's in our words (docs.li.fi, "Checking the status of a transaction"). `DONE` alone is no success: with `REFUNDED` the
@@ -53,24 +58,22 @@ export function lifiStatusOf(said: LifiStatus, { to }: Pick<RouteRequest, 'to'>)
   }
   if (said.status === 'DONE') return doneOf(said, partnerStatus, to) ?? pending(false)
   if (said.status === 'FAILED') {
-    const { reason, refund } = failures.get(substatus) ?? failures.get('UNKNOWN_FAILED_ERROR') ?? unexplained
-    return { state: 'failed', partnerStatus, reason, refund }
+    if (substatus === 'REFUNDED') return refundedOf(said, partnerStatus)
+    return { state: 'failed', partnerStatus, ...(failures.get(substatus) ?? unexplained) }
   }
+  if (said.status === 'PENDING' && refunding.includes(substatus))
+    return { state: 'failed', partnerStatus, reason: 'The other side could not be paid.', refund: 'pending' }
   if (said.status === 'NOT_FOUND') return pending(true)
   // The hash is not the tool's: a fault of ours or theirs that somebody should see, and no proof of anything.
   if (said.status === 'INVALID') return pending(false)
   return pending(said.status === 'PENDING' && (substatus === '' || pendingSubstatuses.includes(substatus)))
 }
 
-const unexplained = { reason: 'The partner does not say why.', refund: 'pending' } as const
+const unexplained = { reason: 'The partner does not say why.', refund: 'unknown' } as const
 
 function doneOf(said: LifiStatus, partnerStatus: string, to: RouteRequest['to']): RouteStatus | undefined {
   const { chainId, txHash, rawAmount, token } = said.receiving ?? {}
-  if (said.substatus === 'REFUNDED') {
-    const reason = 'The other side could not be paid, and the money came back.'
-    const refund = { refund: 'done', ...(txHash === undefined ? {} : { refundTxHash: txHash }) } as const
-    return { state: 'failed', partnerStatus, reason, ...refund }
-  }
+  if (said.substatus === 'REFUNDED') return refundedOf(said, partnerStatus)
   if (said.substatus !== 'COMPLETED' && said.substatus !== 'PARTIAL') return undefined
   const known = chainId !== undefined && rawAmount !== undefined && token !== undefined
   const isOther = said.substatus === 'PARTIAL' || (known && !sameAddress(token, to.token.address))
@@ -79,5 +82,17 @@ function doneOf(said: LifiStatus, partnerStatus: string, to: RouteRequest['to'])
     partnerStatus,
     ...(known ? { received: { chainId, token, rawAmount, isOther } } : {}),
     ...(txHash === undefined ? {} : { destinationTxHash: txHash }),
+  }
+}
+
+function refundedOf({ receiving }: LifiStatus, partnerStatus: string): RouteStatus {
+  const reason = 'The other side could not be paid, and the money came back.'
+  const hash = receiving?.txHash
+  return {
+    state: 'failed',
+    partnerStatus,
+    reason,
+    refund: 'done',
+    ...(hash === undefined ? {} : { refundTxHash: hash }),
   }
 }

@@ -270,7 +270,6 @@ test.each([
   'WAIT_DESTINATION_TRANSACTION',
   'BRIDGE_NOT_AVAILABLE',
   'CHAIN_NOT_AVAILABLE',
-  'REFUND_IN_PROGRESS',
   'UNKNOWN_ERROR',
   'INTENT_AWAITING_FUNDS',
   'INTENT_READY',
@@ -282,16 +281,19 @@ test.each([
 })
 
 test.each([
-  ['INSUFFICIENT_ALLOWANCE', 'none'],
-  ['INSUFFICIENT_BALANCE', 'none'],
-  ['OUT_OF_GAS', 'none'],
-  ['EXPIRED', 'none'],
-  ['SLIPPAGE_EXCEEDED', 'none'],
-  ['UNKNOWN_FAILED_ERROR', 'pending'],
-  ['REFUND_IN_PROGRESS', 'pending'],
-  ['SOMETHING_NEW', 'pending'],
-])('FAILED/%s has failed, and its refund is %s', (substatus, refund) => {
-  expect(seen('FAILED', substatus)).toMatchObject({ state: 'failed', refund })
+  ['FAILED', 'INSUFFICIENT_ALLOWANCE', 'unknown'],
+  ['FAILED', 'INSUFFICIENT_BALANCE', 'unknown'],
+  ['FAILED', 'OUT_OF_GAS', 'unknown'],
+  ['FAILED', 'EXPIRED', 'unknown'],
+  ['FAILED', 'SLIPPAGE_EXCEEDED', 'unknown'],
+  ['FAILED', 'UNKNOWN_FAILED_ERROR', 'unknown'],
+  ['FAILED', 'SOMETHING_NEW', 'unknown'],
+  ['FAILED', 'REFUND_IN_PROGRESS', 'pending'],
+  ['FAILED', 'NOT_PROCESSABLE_REFUND_NEEDED', 'pending'],
+  ['PENDING', 'REFUND_IN_PROGRESS', 'pending'],
+  ['PENDING', 'NOT_PROCESSABLE_REFUND_NEEDED', 'pending'],
+])('%s/%s has failed, and its refund is %s', (status, substatus, refund) => {
+  expect(seen(status, substatus)).toMatchObject({ state: 'failed', refund })
 })
 
 test('DONE is a success only when what was asked for arrived', () => {
@@ -302,7 +304,8 @@ test('DONE is a success only when what was asked for arrived', () => {
     destinationTxHash: hash,
   })
   expect(seen('DONE', 'PARTIAL')).toMatchObject({ state: 'completed', received: { ...received, isOther: true } })
-  expect(seen('DONE', 'REFUNDED')).toMatchObject({ state: 'failed', refund: 'done', refundTxHash: hash })
+  for (const status of ['DONE', 'FAILED'])
+    expect(seen(status, 'REFUNDED')).toMatchObject({ state: 'failed', refund: 'done', refundTxHash: hash })
   const other = lifiStatusOf(
     { status: 'DONE', substatus: 'COMPLETED', receiving: { ...receiving, token: stranger } },
     bridge,

@@ -96,24 +96,32 @@ export interface SentRoute {
 }
 
 /**
- * `claimable`: on the destination network a call waits to be sent, by anybody, once. `failed`: what was asked for will not arrive; as long
- * as `refund` is `pending`, ask on. `isUnknown` where the partner said what nobody documented: it is waited for.
+ * `claimable`: on the destination network a call waits to be sent, by anybody, once. `message` is what is delivered there, once, for one
+ * route: two routes that are told of one message are told wrong. `failed`: what was asked for will hardly arrive, and the money has left:
+ * until `refund` is `done`, ask on; `unknown` where the partner speaks of none. `isUnknown` where the partner said what nobody documented:
+ * it is waited for.
  */
 export type RouteStatus =
   | { readonly state: 'pending'; readonly partnerStatus: string; readonly isUnknown?: true }
-  | { readonly state: 'claimable'; readonly partnerStatus: string; readonly call: PlannedCall }
+  | {
+      readonly state: 'claimable'
+      readonly partnerStatus: string
+      readonly call: PlannedCall
+      readonly message?: Hex
+    }
   | {
       readonly state: 'completed'
       readonly partnerStatus: string
       /** What arrived; absent where the partner does not say: the receipt does. */
       readonly received?: Received
       readonly destinationTxHash?: Hex
+      readonly message?: Hex
     }
   | {
       readonly state: 'failed'
       readonly partnerStatus: string
       readonly reason: string
-      readonly refund: 'none' | 'pending' | 'done'
+      readonly refund: 'unknown' | 'pending' | 'done'
       readonly refundTxHash?: Hex
     }
 
@@ -132,4 +140,12 @@ export interface ChainReader {
   /** The same as of the newest block at the network's confirmation depth. */
   callAtDepth(network: Network, to: Address, data: Hex): Promise<Hex>
   blockNumber(network: Network): Promise<bigint>
+  /** What the contracts told in a transaction, in their order; undefined where the node knows no block that has it. */
+  logs(network: Network, txHash: Hex): Promise<readonly ChainLog[] | undefined>
+}
+
+export interface ChainLog {
+  readonly address: Address
+  readonly topics: readonly Hex[]
+  readonly data: Hex
 }

@@ -48,6 +48,7 @@ beforeAll(async () => {
     call: (network, to, data) => chains.on(network).call(to, data),
     callAtDepth: (network, to, data) => chains.on(network).callAtDepth(to, data),
     blockNumber: async (network) => (await chains.on(network).head()).number,
+    logs: async (network, txHash) => (await chains.on(network).receipt(txHash))?.logs,
   }
   const contracts = { pool: sandboxPoolAddress, bridge: sandboxBridgeAddress } as const
   const make = () => createSandboxRouting({ reader, clock: systemClock, random: systemRandom }, contracts)
