@@ -6,6 +6,7 @@ import { findKeyOfAddress } from './managed/source-store.ts'
 import { heldAmountOf, listDueDeposits } from './screening/deposit-store.ts'
 import { listUnscreenedAmounts } from './sweep/frozen-store.ts'
 import { listSweeps } from './sweep/store.ts'
+import { listPlanned } from './sweep/tempo-store.ts'
 
 const rows = 40_000
 const tenants = 4_000
@@ -47,6 +48,11 @@ beforeAll(async () => {
       frozen_raw_amount, nonce, valid_before, status, created_at)
     select 'swp_' || lpad(n::text, 8, '0'), 'cad_' || n, 'org_1', 'test', 'base-sepolia', '0xtoken', '0xfrom', '0xto', 1, 0,
       decode(repeat('00', 32), 'hex'), now(), 'swept', now() from generate_series(1, ${rows}::int) as n`)
+  await db.run(sql`
+    insert into sweep_transfers (sweep_id, child_address_id, organisation_id, environment, network, asset, from_address, to_address, raw_amount,
+      frozen_raw_amount, nonce, valid_before, status, attempt, created_at)
+    select 'swp_00000001', 'cad_' || n, 'org_1', 'test', 'tempo-moderato', '0xtoken', '0x' || lpad(to_hex(n), 40, '0'), '0xto', 1, 0,
+      decode(repeat('00', 32), 'hex'), now(), 'planned', n % 3, now() + n * interval '1 millisecond' from generate_series(2, ${rows}::int) as n`)
   for (const table of ['child_addresses', 'watched_addresses', 'wallet_transactions', 'sweeps', 'sweep_transfers'])
     await db.run({ text: `analyze ${table}`, values: [] })
 })
@@ -99,6 +105,10 @@ test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
       const asked = { network: 'base-sepolia', token: '0xtoken', since: new Date(Date.now() - 300_000) } as const
       return heldAmountOf(on, tenant, 'cad_1', asked)
     },
+  ],
+  [
+    'the next few of many transfers that wait to be tried on Tempo',
+    (on) => listPlanned(on, 'tempo-moderato', { most: 20, unscreenedSince: new Date(Date.now() - 300_000) }),
   ],
   ['a page of a wallet’s sweeps', (on) => listSweeps(on, tenant, 'mwt_1', { limit: 20, after: undefined })],
 ])('%s is found without reading the table', async (_, ask) => {
