@@ -7,7 +7,6 @@ import type { Attested } from '../iris.ts'
 import type { Told } from '../partner-double.ts'
 import { bridgeOf } from '../partner-stage.ts'
 
-const patient = { timeout: 15_000 }
 const zeroNonce = `0x${'00'.repeat(32)}` as const
 let stage: CctpStage
 
@@ -99,7 +98,7 @@ test('of two burns that are alike each is delivered by its own message, whatever
   await fundNative(stage.ethereum, master.address, 10n ** 18n)
   expect(await stage.ended(first)).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
   const asked = stage.iris.asked.length
-  await expect.poll(() => stage.mine().then(() => stage.iris.asked.length), patient).toBeGreaterThan(asked + 1)
+  await expect.poll(() => stage.mine().then(() => stage.iris.asked.length)).toBeGreaterThan(asked + 1)
   expect((await stage.get(second)).status, 'what came was the first’s').toBe('pending')
   expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
   expect(stage.lines.join('')).toContain('a partner answered with what is another transfer’s')
