@@ -253,6 +253,7 @@ test('a child bridges with gas from its master', async () => {
 })
 
 test('the process that works dies after every step, and another goes on; the money moves once', async () => {
+  const node = createTestClient({ mode: 'anvil', transport: http(stage.base.rpcUrl) })
   const orphaned = await aWorld({
     chains: [stage.base, stage.ethereum],
     config: {
@@ -277,10 +278,16 @@ test('the process that works dies after every step, and another goes on; the mon
         )
       ).seen
     const stages = new Set<string>()
+    await node.setAutomine(false)
+    // One block at most between two looks, and none for the first process: no two steps are done before one is seen.
+    const nextProgress = async () => {
+      if (stages.size > 1) await node.mine({ blocks: 1 })
+      return progressOf()
+    }
     for (let seen = await progressOf(); !seen.endsWith('confirmed'); seen = await progressOf()) {
       stages.add(seen)
       const worker = await orphaned.another({ role: 'work' })
-      await expect.poll(progressOf, { timeout: 20_000, interval: 5 }).not.toBe(seen)
+      await expect.poll(nextProgress, { timeout: 20_000, interval: 5 }).not.toBe(seen)
       await worker.server.stop()
       await stage.relayer.pass()
     }
@@ -295,6 +302,7 @@ test('the process that works dies after every step, and another goes on; the mon
     const audited = await auditedActions(db, sent.body.id)
     expect(audited).toEqual(['transfers.create api-key', 'transfers.confirmed system'])
   } finally {
+    await node.setAutomine(true)
     await orphaned.stop()
   }
 })
