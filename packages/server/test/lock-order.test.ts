@@ -38,7 +38,7 @@ test('accounts whose nonces are taken together are locked in the order of their 
     await tx.run(sql`select 1 from lanes where sender = ${senders[0]} for update`)
     const wanted = senders.toReversed().map((sender) => ({ lane: { network, sender }, count: 1 }))
     taking = db.tx((other) => takeNonces(other, wanted))
-    await expect.poll(isWaiting, { timeout: 10_000, interval: 20 }).toBe(true)
+    await expect.poll(isWaiting, { interval: 20 }).toBe(true)
     const free = await db.many(Sender, sql`select sender from lanes for update skip locked`)
     expect(free, 'what comes behind is not held yet').toEqual([{ sender: senders[1] }])
   })

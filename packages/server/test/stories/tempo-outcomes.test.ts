@@ -189,9 +189,7 @@ test('of two payments that together are more than the payer has, the one that re
     ),
   )
   await expect
-    .poll(async () => Number(z.object({ pending: z.string() }).parse(await nodeCall(chain, 'txpool_status')).pending), {
-      timeout: 10_000,
-    })
+    .poll(async () => Number(z.object({ pending: z.string() }).parse(await nodeCall(chain, 'txpool_status')).pending))
     .toBe(2)
   await nodeCall(chain, 'evm_mine')
   await nodeCall(chain, 'evm_setIntervalMining', [1])
