@@ -57,31 +57,36 @@ export interface AuditedAct {
   readonly entry: AuditEntry
 }
 
-/** The same for several of one log, whoever acted, one behind the other in this order; in three statements however many they are. */
+/** The same for several of one log, whoever acted, one behind the other in this order; in two statements however many they are. */
 export async function appendRecords(tx: Tx, acts: readonly AuditedAct[]): Promise<void> {
   const organisationId = acts[0]?.ctx.tenant.organisationId
   if (organisationId === undefined) return
-  await tx.run(sql`
-    insert into audit_heads (organisation_id, sequence, hash) values (${organisationId}, 0, ${genesis}) on conflict do nothing`)
-  const head = await tx.one(
-    Head,
-    sql`select sequence, hash from audit_heads where organisation_id = ${organisationId} for update`,
-  )
+  const head = await holdHead(tx, organisationId)
   const records = chained(head, organisationId, acts)
   const last = records.at(-1) ?? head
   const each = <T>(read: (record: (typeof records)[number]) => T): T[] => records.map(read)
   await tx.run(sql`
-    insert into audit_log (organisation_id, sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash)
-    select ${organisationId}, sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash from unnest(
-      ${each(({ sequence }) => sequence)}::bigint[], ${each(({ id }) => id)}::text[], ${each(({ environment }) => environment)}::text[],
-      ${each(({ action }) => action)}::text[], ${each(({ actor }) => JSON.stringify(actor))}::jsonb[], ${each(({ requestId }) => requestId)}::text[],
-      ${each(({ target }) => target)}::text[], ${each(({ details }) => JSON.stringify(details))}::jsonb[],
-      ${each(({ createdAt }) => createdAt.toISOString())}::timestamptz[], ${each(({ previousHash }) => previousHash)}::bytea[],
-      ${each(({ hash }) => hash)}::bytea[]
-    ) as made (sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash)`)
-  await tx.run(
-    sql`update audit_heads set sequence = ${last.sequence}, hash = ${last.hash} where organisation_id = ${organisationId}`,
-  )
+    with appended as (
+      insert into audit_log (organisation_id, sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash)
+      select ${organisationId}, sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash from unnest(
+        ${each(({ sequence }) => sequence)}::bigint[], ${each(({ id }) => id)}::text[], ${each(({ environment }) => environment)}::text[],
+        ${each(({ action }) => action)}::text[], ${each(({ actor }) => JSON.stringify(actor))}::jsonb[], ${each(({ requestId }) => requestId)}::text[],
+        ${each(({ target }) => target)}::text[], ${each(({ details }) => JSON.stringify(details))}::jsonb[],
+        ${each(({ createdAt }) => createdAt.toISOString())}::timestamptz[], ${each(({ previousHash }) => previousHash)}::bytea[],
+        ${each(({ hash }) => hash)}::bytea[]
+      ) as made (sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash)
+    )
+    update audit_heads set sequence = ${last.sequence}, hash = ${last.hash} where organisation_id = ${organisationId}`)
+}
+
+/** Locks the head of a log until the transaction ends; a log begins with its first record. */
+async function holdHead(tx: Tx, organisationId: AuditOwner): Promise<z.output<typeof Head>> {
+  const held = sql`select sequence, hash from audit_heads where organisation_id = ${organisationId} for update`
+  const head = await tx.maybeOne(Head, held)
+  if (head !== undefined) return head
+  await tx.run(sql`
+    insert into audit_heads (organisation_id, sequence, hash) values (${organisationId}, 0, ${genesis}) on conflict do nothing`)
+  return tx.one(Head, held)
 }
 
 function chained(head: z.output<typeof Head>, organisationId: AuditOwner, acts: readonly AuditedAct[]) {

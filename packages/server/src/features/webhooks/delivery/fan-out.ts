@@ -1,6 +1,6 @@
 import type { Deps } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
-import { insertDeliveries, lockQueues, takeEvents } from './queue-store.ts'
+import { hasEvents, insertDeliveries, lockQueues, takeEvents } from './queue-store.ts'
 
 /** Events of one transaction. */
 const eventsMax = 500
@@ -12,6 +12,7 @@ const eventsMax = 500
 export async function fanOut(
   deps: Pick<Deps, 'db' | 'clock' | 'random'>,
 ): Promise<{ readonly written: number; readonly isMore: boolean }> {
+  if (!(await hasEvents(deps.db))) return { written: 0, isMore: false }
   return deps.db.tx(async (tx) => {
     const taken = await takeEvents(tx, eventsMax)
     const news = taken.flatMap(({ eventId, webhookId }) => (webhookId === null ? [] : [{ eventId, webhookId }]))

@@ -10,6 +10,15 @@ import type { WebhookId } from '../store.ts'
 
 const Subscribed = z.object({ eventId: id('evt'), webhookId: id('wh').nullable() })
 
+/** Whether there are events whose deliveries are still to be written: asked many times a second, most often for nothing. */
+export async function hasEvents(db: Queryable): Promise<boolean> {
+  const { has } = await db.one(
+    z.object({ has: z.boolean() }),
+    sql`select exists (select from events where fan_out_due) as has`,
+  )
+  return has
+}
+
 /**
  * Takes events whose deliveries are still to be written, each with every webhook that subscribes to it (null: none does). No two
  * processes take the same event, and a transaction that fails leaves it as it was.
