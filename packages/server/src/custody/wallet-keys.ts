@@ -17,6 +17,7 @@ import type { Signer, TempoFields, TempoTransaction } from '../chain/port.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
 import type { Db } from '../platform/db/db.ts'
+import { gatherByDb } from '../platform/db/gather.ts'
 import type { Random } from '../platform/random.ts'
 import { currentKey } from './current-key.ts'
 import { openEnvelope, sealEnvelope } from './envelope.ts'
@@ -24,7 +25,14 @@ import type { WrappedTable } from './kek-store.ts'
 import type { KeyRing } from './key-encryption.ts'
 import { seedOfEntropy } from './mnemonic.ts'
 import { createAccountSigner } from './signer.ts'
-import { findSeed, insertSeedOnce, listSeedsUnderOther, markSeedRewrapped, type SealedSeedRow } from './wallet-store.ts'
+import {
+  findSeed,
+  findSeeds,
+  insertSeedOnce,
+  listSeedsUnderOther,
+  markSeedRewrapped,
+  type SealedSeedRow,
+} from './wallet-store.ts'
 
 declare module '../platform/ctx.ts' {
   interface Ports {
@@ -188,13 +196,16 @@ function createOpenKeys(options: WalletKeysOptions) {
   }
 }
 
+/** Whoever signs at the same moment shares the reading. */
+const seedOf = gatherByDb<Tenant, SealedSeedRow | undefined>({ itemsMax: 256, roundsMax: 2 }, findSeeds)
+
 /** Signing for another account than was meant would move somebody else's money, so the key must be the address that was named. */
 async function openWalletKey(
   options: WalletKeysOptions,
   tenant: Tenant,
   { account, index, address }: WalletKey,
 ): Promise<HdPrivateNode> {
-  const row = await findSeed(options.db, tenant)
+  const row = await seedOf(options.db, tenant)
   if (row === undefined) throw new Error('the tenant has no seed')
   const node = await openNode(options, tenant, row, [...evmAccountPath(account), index])
   try {

@@ -25,6 +25,23 @@ export function findSeed(db: Queryable, tenant: Tenant): Promise<SealedSeedRow |
   )
 }
 
+const TenantSeedRow = SealedSeedRow.extend({ organisationId: z.string(), environment: z.string() })
+
+/** The seeds of several tenants, in their order. */
+export async function findSeeds(db: Queryable, tenants: readonly Tenant[]): Promise<(SealedSeedRow | undefined)[]> {
+  const rows = await db.many(
+    TenantSeedRow,
+    sql`
+    select id, organisation_id, environment, algorithm, version, fingerprint, wrapped_data_key, sealed from wallet_seeds
+    where (organisation_id, environment) in (select * from unnest(
+      ${tenants.map(({ organisationId }) => organisationId)}::text[], ${tenants.map(({ environment }) => environment)}::text[]))`,
+  )
+  const byTenant = new Map(
+    rows.map(({ organisationId, environment, ...seed }) => [`${organisationId}/${environment}`, seed]),
+  )
+  return tenants.map(({ organisationId, environment }) => byTenant.get(`${organisationId}/${environment}`))
+}
+
 /**
  * Keeps the seed that is there already: an organisation never gets a second one in an environment. Stores nothing either when the
  * key-encryption key that it is sealed under has been retired since.

@@ -51,7 +51,7 @@ export async function readFacts(ctx: Ctx, place: Place): Promise<Facts> {
   const networks = readers.get(ctx.db) ?? new Map<string, Read>()
   readers.set(ctx.db, networks)
   const read =
-    networks.get(place.network.name) ?? gather<Question, Facts | Error>({ itemsMax: 256, roundsMax: 2 }, readTogether)
+    networks.get(place.network.name) ?? gather<Question, Facts | Error>({ itemsMax: 256, roundsMax: 1 }, readTogether)
   networks.set(place.network.name, read)
   const facts = await read({ ctx, place })
   if (facts instanceof Error) throw facts
@@ -81,7 +81,10 @@ async function readEach(questions: readonly Question[]): Promise<Map<string, Fac
     listPromised(ctx.db, accounts),
     listOpenCosts(ctx.db, accounts),
     Promise.all(places.map((one) => amountUnderSweep(ctx.db, one.place))),
-    Promise.all(places.map((one) => readHeld(one.ctx, one.place))),
+    readHeld(
+      ctx,
+      places.map((one) => ({ tenant: one.ctx.tenant, place: one.place })),
+    ),
   ])
   const wei = new Map(costs.map((row) => [row.address, row.wei]))
   const raw = new Map(tokens.map((row) => [`${row.address} ${row.token}`, row.raw]))

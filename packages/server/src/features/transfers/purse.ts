@@ -1,8 +1,8 @@
 import type { Address, Network } from '@purser/protocol'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { sumDrawnSince } from './drawn-store.ts'
 import { listNextNonces, listOpenCosts } from './facts-store.ts'
-import { sumDrawnSince } from './store.ts'
 import type { Prices } from './weigh.ts'
 
 /** What an account has of a network's coin that it has not promised, as of a moment ago; in wei. */
@@ -33,6 +33,6 @@ export async function readPurse(
 /** Whether the account can still pay so much, without what others have drawn since; the caller holds its lock (`lockSource`). */
 export async function canPay(tx: Tx, { network, address, left, since, prices }: Purse, wei: bigint): Promise<boolean> {
   const own = { source: address, master: address, since: { source: since, master: since, authorised: 0n } }
-  const { source: drawn } = await sumDrawnSince(tx, { network: network.name, ...own, token: '', prices })
-  return left - drawn >= wei
+  const [drawn] = await sumDrawnSince(tx, [{ network: network.name, ...own, token: '', prices }])
+  return left - (drawn?.source ?? 0n) >= wei
 }

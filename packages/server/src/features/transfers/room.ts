@@ -2,10 +2,10 @@ import { formatAmount } from '@purser/protocol'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { isProblem } from '../../platform/errors.ts'
+import { type Drawn, sumDrawnSince } from './drawn-store.ts'
 import { fail } from './errors.ts'
 import { heldMore } from './held.ts'
 import type { Left, PlannedStep, TransferPlan } from './plan.ts'
-import { sumDrawnSince } from './store.ts'
 import { amountUnderSweep } from './under-sweep.ts'
 import { type Coin, feeInToken, feeOfCall } from './weigh.ts'
 
@@ -25,13 +25,6 @@ export async function notOvertaken<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What others drew: of the token out of the wallet, and in wei out of the wallet and its master. */
-interface Drawn {
-  readonly token: bigint
-  readonly source: bigint
-  readonly master: bigint
-}
-
 /** What came to a wallet since it was weighed, without those that are judged with it. */
 interface Since {
   /** Whether a sweep takes of it what it did not then: how much is left of it nobody here knows. */
@@ -47,13 +40,12 @@ interface Since {
  * now: a deposit that was seen meanwhile, or whose sender was, may be in the balance that was read.
  */
 export async function haveRoom(ctx: Ctx, tx: Tx, plans: readonly TransferPlan[]): Promise<boolean[]> {
-  const known = new Map<string, Since>()
+  const known = await sinceWeighed(ctx, tx, plans)
   const taken: TransferPlan[] = []
   const verdicts: boolean[] = []
   for (const plan of plans) {
-    const name = nameOf(plan)
-    const since = known.get(name) ?? (await find(ctx, tx, plan))
-    known.set(name, since)
+    const since = known.get(nameOf(plan))
+    if (since === undefined) throw new Error('a wallet that was not looked at again')
     const drawn = taken.map((other) => drawnBy(other, plan)).reduce(plus, since.drawn)
     const isRoom =
       !since.isSwept && covers(plan, { ...plan.room.left, token: plan.room.left.token - since.held }, drawn)
@@ -79,13 +71,38 @@ function nameOf({ source, network, coin, room: { since, prices, held, sweeping }
   return [source.id, network.name, coin.symbol, ...weighed].join(' ')
 }
 
-async function find({ tenant }: Ctx, tx: Tx, plan: TransferPlan): Promise<Since> {
-  const { source, network, coin, room } = plan
-  const { since, prices } = room
-  const held = await heldMore(tx, tenant, plan, room.held)
-  const isSwept = (await amountUnderSweep(tx, plan)) > room.sweeping
-  const place = { network: network.name, source: source.address, master: source.masterAddress, token: coin.symbol }
-  return { held, isSwept, drawn: await sumDrawnSince(tx, { ...place, since, prices }) }
+/** By the name of each plan, the same ones once. */
+async function sinceWeighed(
+  { tenant }: Ctx,
+  tx: Tx,
+  plans: readonly TransferPlan[],
+): Promise<ReadonlyMap<string, Since>> {
+  const asked = new Map(plans.map((plan) => [nameOf(plan), plan]))
+  const each = [...asked.values()]
+  const held = await heldMore(
+    tx,
+    each.map((place) => ({ tenant, place, before: place.room.held })),
+  )
+  const drawn = await sumDrawnSince(
+    tx,
+    each.map(({ source, network, coin, room: { since, prices } }) => {
+      return {
+        network: network.name,
+        source: source.address,
+        master: source.masterAddress,
+        token: coin.symbol,
+        since,
+        prices,
+      }
+    }),
+  )
+  const found = new Map<string, Since>()
+  for (const [index, [name, plan]] of [...asked].entries()) {
+    const isSwept = (await amountUnderSweep(tx, plan)) > plan.room.sweeping
+    const own = drawn[index]
+    if (own !== undefined) found.set(name, { isSwept, held: held[index] ?? 0n, drawn: own })
+  }
+  return found
 }
 
 /** What a transfer that was let through a moment ago draws on the wallet of another. */

@@ -5,9 +5,7 @@ import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
-import { sharesOfStep } from './facts-store.ts'
 import { RouteName } from './schema.ts'
-import type { Prices } from './weigh.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 const HexText = z.templateLiteral(['0x', z.string()])
@@ -235,58 +233,6 @@ export function listTransfers(
       and (${page.walletId ?? null}::text is null or wallet_id = ${page.walletId ?? null})
       and (${page.after ?? null}::text is null or id < ${page.after ?? null})
     order by id desc limit ${page.limit + 1}`,
-  )
-}
-
-const Drawn = z.object({ token: Raw, source: Raw, master: Raw })
-
-/**
- * What transfers that took their first nonce from these on, or an authorisation after that one, draw, whatever became of them since: of a
- * token out of the wallet, and in wei out of the wallet and its master, values, gas and data fees at these prices. What a master sends a
- * child for its gas is the child's. What is paid beside (a claim, a refill, an approval taken back) is of its own nonce, whenever its
- * transfer was made.
- */
-export async function sumDrawnSince(
-  db: Queryable,
-  place: {
-    readonly network: string
-    readonly source: string
-    readonly master: string
-    readonly token: string
-    readonly since: { readonly source: bigint; readonly master: bigint; readonly authorised: bigint }
-    readonly prices: Prices
-  },
-): Promise<z.output<typeof Drawn>> {
-  const { network, source, master, token, since, prices } = place
-  const gas = sql`s.gas_limit * ${prices.maxFee.toString()}::numeric`
-  const cost = sql`s.value + ${gas} + ${prices.l1Fee.toString()}::numeric * ${sharesOfStep}`
-  return db.one(
-    Drawn,
-    sql`
-    with made as (
-      select f.transfer_id as id from chain_transactions c join transfer_steps f on f.transaction_id = c.id and f.position = 0
-      where c.network = ${network} and c.sender = ${source} and c.nonce >= ${since.source}
-      union
-      select f.transfer_id from chain_transactions c join transfer_steps f on f.transaction_id = c.id and f.position = 0
-      where c.network = ${network} and c.sender = ${master} and c.nonce >= ${since.master}
-      union
-      select a.transfer_id from transfer_authorisations a
-      where a.network = ${network} and a.from_address = ${source} and a.number > ${since.authorised}
-    ), costs as (
-      select s.sender, s.to_address, s.kind, s.value, ${cost} as cost
-      from made join transfer_steps s on s.transfer_id = made.id where s.kind not in ('claim', 'refill', 'revoke')
-      union all
-      select s.sender, s.to_address, s.kind, s.value, ${cost}
-      from chain_transactions c join transfer_steps s on s.transaction_id = c.id
-      where c.network = ${network} and s.kind in ('claim', 'refill', 'revoke')
-        and ((c.sender = ${source} and c.nonce >= ${since.source}) or (c.sender = ${master} and c.nonce >= ${since.master}))
-    )
-    select
-      (select coalesce(sum(t.raw_amount), 0)::text from made join transfers t on t.id = made.id
-        where t.from_address = ${source} and t.from_token = ${token}) as token,
-      (select coalesce(sum(case when sender = ${source} then cost else -value end), 0)::text from costs
-        where sender = ${source} or (kind = 'top-up' and to_address = ${source})) as source,
-      (select coalesce(sum(cost), 0)::text from costs where sender = ${master}) as master`,
   )
 }
 

@@ -40,7 +40,7 @@ export {
 export { walletRecounts } from './recount.ts'
 export { walletOperations } from './routes.ts'
 export { EvmAddress } from './schema.ts'
-export { type HeldAmount, heldAmountOf } from './screening/deposit-store.ts'
+export { type HeldAmount, heldAmounts } from './screening/deposit-store.ts'
 export { screeningJobs, screeningRecurring } from './screening/jobs.ts'
 export { unscreenedSince } from './screening/unscreened.ts'
 export { walletSweeps } from './sweep/jobs.ts'

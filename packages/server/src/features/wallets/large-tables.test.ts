@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { findKeyOfAddress } from './managed/source-store.ts'
-import { heldAmountOf, listDueDeposits } from './screening/deposit-store.ts'
+import { heldAmounts, listDueDeposits } from './screening/deposit-store.ts'
 import { listUnscreenedAmounts } from './sweep/frozen-store.ts'
 import { listSweeps } from './sweep/store.ts'
 import { listPlanned } from './sweep/tempo-store.ts'
@@ -103,7 +103,7 @@ test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
     'what is held of a wallet’s token',
     (on) => {
       const asked = { network: 'base-sepolia', token: '0xtoken', since: new Date(Date.now() - 300_000) } as const
-      return heldAmountOf(on, tenant, 'cad_1', asked)
+      return heldAmounts(on, [{ tenant, walletId: 'cad_1', ...asked }])
     },
   ],
   [

@@ -79,29 +79,35 @@ const HeldAmount = z.object({ frozen: Raw, unscreened: Raw })
 /** What of a token may not leave a managed wallet, in its smallest unit: what is frozen, and what came from senders nobody has judged yet. */
 export type HeldAmount = z.output<typeof HeldAmount>
 
+/** A managed wallet's token, and `unscreenedSince`; where that is undefined nothing waits. */
+export interface HeldQuestion {
+  readonly tenant: Tenant
+  readonly walletId: string
+  readonly network: NetworkName
+  readonly token: Address
+  readonly since: Date | undefined
+}
+
 /**
- * How much of a managed wallet's token is held: what may move is the balance less all of it, never below zero. Asked again in the transaction
- * that writes the intent to move it, after the wallet is locked: a deposit may be seen while the wallet is weighed. `since` is
- * `unscreenedSince`; where that is undefined nothing waits.
+ * How much of managed wallets' tokens is held, in the order of the questions: what may move is the balance less all of it, never below zero.
+ * Asked again in the transaction that writes the intent to move it, after the wallet is locked: a deposit may be seen while the wallet is
+ * weighed.
  */
-export function heldAmountOf(
-  db: Queryable,
-  tenant: Tenant,
-  walletId: string,
-  {
-    network,
-    token,
-    since,
-  }: { readonly network: NetworkName; readonly token: Address; readonly since: Date | undefined },
-): Promise<HeldAmount> {
-  const place = sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId}
-        and network = ${network} and lower(token) = ${token.toLowerCase()} and direction = 'in' and status <> 'withdrawn'`
-  return db.one(
+export function heldAmounts(db: Queryable, questions: readonly HeldQuestion[]): Promise<HeldAmount[]> {
+  const each = <T>(read: (question: HeldQuestion) => T): T[] => questions.map(read)
+  const place = sql`w.organisation_id = q.organisation_id and w.environment = q.environment and w.wallet_id = q.wallet_id
+        and w.network = q.network and lower(w.token) = q.token and w.direction = 'in' and w.status <> 'withdrawn'`
+  return db.many(
     HeldAmount,
     sql`
     select
-      (select coalesce(sum(frozen_raw_amount), 0)::text from wallet_transactions where ${place} and frozen_raw_amount > 0) as frozen,
-      (select coalesce(sum(raw_amount), 0)::text from wallet_transactions where ${place} and aml_status = 'pending'
-        and created_at > coalesce(${since ?? null}::timestamptz, 'infinity')) as unscreened`,
+      (select coalesce(sum(frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and frozen_raw_amount > 0) as frozen,
+      (select coalesce(sum(raw_amount), 0)::text from wallet_transactions w where ${place} and aml_status = 'pending'
+        and created_at > coalesce(q.since, 'infinity')) as unscreened
+    from unnest(
+      ${each(({ tenant }) => tenant.organisationId)}::text[], ${each(({ tenant }) => tenant.environment)}::text[],
+      ${each(({ walletId }) => walletId)}::text[], ${each(({ network }) => network)}::text[],
+      ${each(({ token }) => token.toLowerCase())}::text[], ${each(({ since }) => since?.toISOString() ?? null)}::timestamptz[]
+    ) with ordinality as q (organisation_id, environment, wallet_id, network, token, since, place) order by q.place`,
   )
 }
