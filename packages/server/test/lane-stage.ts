@@ -58,7 +58,7 @@ export async function aLane(options: StageOptions) {
   const parts: LaneParts = {
     deps,
     chain: chains.on(network),
-    signer,
+    signerOf: () => signer,
     handlers: new Map([[purpose, handler]]),
     usedSince: new Map(),
   }

@@ -5,7 +5,8 @@ import { freshDatabase, type TestDatabase } from '../../test/database.ts'
 import { aLane, aSigner, effectsOf, purpose, rpc, type Stage, statusOf, weiOf } from '../../test/lane-stage.ts'
 import { systemRandom } from '../platform/random.ts'
 import { createAccountLanes } from './account-lanes.ts'
-import type { AccountLanes, ChainTransactionId, Signer } from './port.ts'
+import { listUnsent } from './lane-store.ts'
+import type { AccountLanes, ChainTransactionId, LaneTransaction, Signer } from './port.ts'
 
 let database: TestDatabase
 let dev: DevChain
@@ -131,6 +132,59 @@ test('an account without gas, and one that nobody signs for, keep no other waiti
   await fundNative(dev, poor.address, 10n ** 18n)
   await expect.poll(() => areFinal([waiting])).toBe(true)
   await expectOnce(stage, [sent, waiting])
+})
+
+test('an account whose signer fails, and those whose feature refuses what it is told, keep no other waiting', async () => {
+  const stage = await aStage()
+  const [healthy, unsigned, refusing, undecided] = await someAccounts(4)
+  if (healthy === undefined || unsigned === undefined || refusing === undefined || undecided === undefined)
+    throw new Error('no accounts')
+  let isSick = true
+  const sick: Signer = {
+    ...unsigned.signer,
+    signTransaction: (fields) =>
+      isSick ? Promise.reject(new Error('the key service is away')) : unsigned.signer.signTransaction(fields),
+  }
+  const lanes = lanesOf(stage, [healthy, { ...unsigned, signer: sick }, refusing, undecided])
+  const held = await Promise.all([unsigned, refusing, undecided].map(({ address }) => plan(stage, lanes, address)))
+  const [, refused, open] = held
+  const sent = [await plan(stage, lanes, healthy.address), await plan(stage, lanes, healthy.address)]
+  const refuse = (transaction: LaneTransaction, of: Sent | undefined) => {
+    if (isSick && transaction.id === of?.id) throw new Error('the feature cannot write this down')
+  }
+  lanes.start([
+    {
+      ...stage.handler,
+      async onSent(tx, transaction) {
+        refuse(transaction, refused)
+        await stage.handler.onSent?.(tx, transaction)
+      },
+      async onMined(tx, transaction, receipt) {
+        refuse(transaction, open)
+        await stage.handler.onMined?.(tx, transaction, receipt)
+      },
+    },
+  ])
+  await expect.poll(() => areFinal(sent)).toBe(true)
+  await expect
+    .poll(() => Promise.all(held.map(({ id }) => statusOf(database.db, id))))
+    .toEqual(['planned', 'planned', 'sent'])
+  isSick = false
+  await expect.poll(() => areFinal(held)).toBe(true)
+  await expectOnce(stage, [...sent, ...held])
+})
+
+test('one account that has many to send takes no other’s turn, and its own go out in their order', async () => {
+  const stage = await aStage()
+  const [busy, ...others] = await someAccounts(6, { funded: false })
+  if (busy === undefined) throw new Error('no account')
+  const lanes = lanesOf(stage, [])
+  for (let count = 0; count < 40; count++) await plan(stage, lanes, busy.address)
+  for (const { address } of others) await plan(stage, lanes, address)
+  const senders = [busy, ...others].map(({ address }) => address)
+  const listed = (await listUnsent(database.db, stage.network.name, senders, 10)).map(({ transaction }) => transaction)
+  expect(new Set(listed.map(({ sender }) => sender))).toEqual(new Set(senders))
+  expect(listed.filter(({ sender }) => sender === busy.address).map(({ nonce }) => nonce)).toEqual([0n, 1n, 2n, 3n, 4n])
 })
 
 test('the settler’s own lane is left to the settler', async () => {

@@ -2,9 +2,11 @@ import type { Address, Network } from '@purser/protocol'
 import type { Deps } from '../platform/ctx.ts'
 import { pause } from '../platform/work/runner.ts'
 import { createFirstNonce } from './first-nonce.ts'
-import { followLane, type LaneParts, pollMsOf, resumeLane, sendLane, waitForWork } from './lane.ts'
+import { followLanes, type LaneParts, resumeLane, sendLanes } from './lane.ts'
+import { pollMsOf, waitForWork } from './lane-pace.ts'
 import { type Planning, planAll, planOne } from './lane-plan.ts'
-import { findNextNonce, insertLane, type LaneKey, listOpenSenders, type OpenSender } from './lane-store.ts'
+import { cannotGoOn } from './lane-send.ts'
+import { findNextNonce, insertLane, listOpenSenders, type OpenSender } from './lane-store.ts'
 import type { AccountLanes, AccountPlan, Chains, FeeSponsor, LaneHandler, LaneSigner } from './port.ts'
 
 const idlePollMs = 250
@@ -13,8 +15,11 @@ const failureMs = 500
 const lookMsMin = 20
 /** How long a signer is kept at hand for an account that sends nothing. */
 const restMs = 10_000
-/** Accounts whose lanes are passed over at once: each takes a few statements and two requests to the node. */
-const passedAtOnce = 8
+/** Accounts whose lanes are taken up at the same time: each takes a few statements and a request to the node. */
+const takenUpAtOnce = 8
+/** Accounts that are passed over together, no more than one sending carries transactions; and transactions that are asked about together. */
+const sendersAtOnce = 50
+const followedAtOnce = 200
 
 export interface AccountLanesOptions {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'metrics'>
@@ -97,7 +102,7 @@ function planning({ account, planned }: AccountPlan): Planning {
 
 /** An account whose lane is taken up. */
 interface Account {
-  readonly parts: LaneParts
+  readonly signer: LaneSigner
   followedAtMs: number
   sentAtMs: number
   /** Since when it has had nothing open; undefined while it has. */
@@ -108,97 +113,133 @@ interface Account {
 class NetworkDriver {
   readonly network: Network
   readonly #options: AccountLanesOptions
-  readonly #handlers: ReadonlyMap<string, LaneHandler>
+  readonly #parts: LaneParts
   readonly #accounts = new Map<Address, Account>()
-  /** Accounts whose transactions are being looked after. */
-  readonly #followed = new Map<Address, { isAgain: boolean; done: Promise<void> }>()
+  /** Accounts whose transactions are to be looked after, and how many each has. */
+  readonly #due = new Map<Address, number>()
+  #followed: ReadonlySet<Address> = new Set()
+  #following: Promise<void> | undefined
 
   constructor(options: AccountLanesOptions, network: Network, handlers: ReadonlyMap<string, LaneHandler>) {
     this.#options = options
     this.network = network
-    this.#handlers = handlers
+    const { deps, chains, sponsor } = options
+    const signerOf = (account: Address) => this.#signerOf(account)
+    this.#parts = { deps, chain: chains.on(network), signerOf, sponsor, handlers, usedSince: new Map() }
   }
 
-  /** One pass over every account that has something open; answers after how many milliseconds the next is due. */
+  /** One pass over every account that has something open, many at once; answers after how many milliseconds the next is due. */
   async pass(): Promise<number> {
     const { deps, except } = this.#options
     const open = await listOpenSenders(deps.db, this.network.name, except)
-    const waiting = [...open]
-    const workers = Array.from({ length: Math.min(passedAtOnce, waiting.length) }, async () => {
-      for (let account = waiting.pop(); account !== undefined; account = waiting.pop()) await this.#passAccount(account)
-    })
-    await Promise.all(workers)
+    await this.#takeUp(open)
+    const taken = open.filter(({ sender }) => this.#accounts.has(sender))
+    await this.#send(taken)
+    this.#follow(taken)
     this.#forgetIdle(open)
     if (open.length === 0) return idlePollMs
-    const now = this.#options.deps.clock.now().getTime()
+    const now = deps.clock.now().getTime()
     return Math.min(
       pollMsOf(this.network),
       ...[...this.#accounts.values()].map((account) => this.#lookMs(account, now)),
     )
   }
 
-  /** How long after the last look an account is looked at again: soon after it sent something, since some chains take it in at once. */
+  /** Resolves when nothing of it is under way any more. */
+  async rest(): Promise<void> {
+    await this.#following
+  }
+
+  #signerOf(account: Address): LaneSigner {
+    const signer = this.#accounts.get(account)?.signer
+    if (signer === undefined) throw new Error('an account whose lane is not taken up')
+    return signer
+  }
+
+  async #takeUp(open: readonly OpenSender[]): Promise<void> {
+    const waiting = open.filter(({ sender }) => !this.#accounts.has(sender))
+    const workers = Array.from({ length: Math.min(takenUpAtOnce, waiting.length) }, async () => {
+      for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
+        await this.#takeUpOne(next.sender).catch(cannotGoOn(this.#parts, next.sender))
+    })
+    await Promise.all(workers)
+  }
+
+  async #takeUpOne(account: Address): Promise<void> {
+    const { deps, signerOf } = this.#options
+    const lane = { network: this.network.name, sender: account }
+    const signer = await signerOf(account)
+    if (signer === undefined) return deps.log.error(lane, 'nobody signs for an account that has transactions to send')
+    await resumeLane(this.#parts, lane)
+    this.#accounts.set(account, { signer, followedAtMs: 0, sentAtMs: 0, restsSinceMs: undefined })
+  }
+
+  async #send(taken: readonly OpenSender[]): Promise<void> {
+    const unsent = taken.filter(({ hasUnsent }) => hasUnsent).map(({ sender }) => sender)
+    for (let from = 0; from < unsent.length; from += sendersAtOnce) {
+      const some = unsent.slice(from, from + sendersAtOnce)
+      for (const sender of await sendLanes(this.#parts, some)) this.#isNews(sender)
+    }
+  }
+
+  /** Something of it went out: some chains take it in at once, so that it is looked at again soon. */
+  #isNews(sender: Address): void {
+    const account = this.#accounts.get(sender)
+    if (account !== undefined) account.sentAtMs = this.#options.deps.clock.now().getTime()
+    this.#due.set(sender, 1)
+  }
+
+  /** How long after the last look an account is looked at again: soon after it sent something. */
   #lookMs({ sentAtMs }: Account, now: number): number {
     return Math.min(pollMsOf(this.network), Math.max(lookMsMin, (now - sentAtMs) / 2))
   }
 
-  async #passAccount({ sender, hasUnsent }: OpenSender): Promise<void> {
-    const lane = { network: this.network.name, sender }
-    try {
-      const account = this.#accounts.get(sender) ?? (await this.#takeUp(sender))
-      if (account === undefined) return
-      const { sent } = hasUnsent ? await sendLane(account.parts, lane) : { sent: 0 }
-      this.#follow(account, lane, sent > 0)
-    } catch (error) {
-      this.#options.deps.log.warn({ err: error, ...lane }, 'the lane of an account could not go on; tried again')
-    }
-  }
-
   /**
-   * Looks after what an account sent while the next is sent already: at once where something went out, else when it is time. Once at a time,
-   * and again where more went out meanwhile.
+   * Looks after what accounts sent while the next is sent already: at once where something went out, else when it is time. Once at a time; what
+   * went out meanwhile is looked after next.
    */
-  #follow(account: Account, lane: LaneKey, isNews: boolean): void {
-    const known = this.#followed.get(lane.sender)
+  #follow(taken: readonly OpenSender[]): void {
     const now = this.#options.deps.clock.now().getTime()
-    if (isNews) account.sentAtMs = now
-    if (known !== undefined) known.isAgain ||= isNews
-    if (known !== undefined || (!isNews && now - account.followedAtMs < this.#lookMs(account, now))) return
-    account.followedAtMs = now
-    const { parts } = account
-    const under = { isAgain: false, done: Promise.resolve() }
-    under.done = this.#followUntilDone(parts, lane, under).finally(() => this.#followed.delete(lane.sender))
-    this.#followed.set(lane.sender, under)
-  }
-
-  async #followUntilDone(parts: LaneParts, lane: LaneKey, under: { isAgain: boolean }): Promise<void> {
-    do {
-      under.isAgain = false
-      await followLane(parts, lane).catch((error: unknown) =>
-        this.#options.deps.log.warn({ err: error, ...lane }, 'what an account sent could not be followed; tried again'),
-      )
-    } while (under.isAgain)
-  }
-
-  /** Resolves when nothing of it is under way any more. */
-  async rest(): Promise<void> {
-    await Promise.all([...this.#followed.values()].map(({ done }) => done))
-  }
-
-  async #takeUp(account: Address): Promise<Account | undefined> {
-    const { deps, chains, signerOf, sponsor } = this.#options
-    const lane = { network: this.network.name, sender: account }
-    const signer = await signerOf(account)
-    if (signer === undefined) {
-      deps.log.error(lane, 'nobody signs for an account that has transactions to send')
-      return undefined
+    for (const { sender, count } of taken) {
+      const account = this.#accounts.get(sender)
+      if (account === undefined) continue
+      const isTime = !this.#followed.has(sender) && now - account.followedAtMs >= this.#lookMs(account, now)
+      if (isTime || this.#due.has(sender)) this.#due.set(sender, Number(count))
     }
-    const chain = chains.on(this.network)
-    const parts = { deps, chain, signer, sponsor, handlers: this.#handlers, usedSince: new Map<string, number>() }
-    await resumeLane(parts, lane)
-    const taken = { parts, followedAtMs: 0, sentAtMs: 0, restsSinceMs: undefined }
-    this.#accounts.set(account, taken)
-    return taken
+    if (this.#due.size > 0) this.#following ??= this.#followDue().finally(() => (this.#following = undefined))
+  }
+
+  async #followDue(): Promise<void> {
+    while (this.#due.size > 0) {
+      const some = this.#nextDue()
+      this.#followed = new Set(some)
+      for (const sender of some) this.#lookedAt(sender)
+      await followLanes(this.#parts, some).catch((error: unknown) =>
+        this.#options.deps.log.warn(
+          { err: error, network: this.network.name },
+          'what accounts sent could not be followed; tried again',
+        ),
+      )
+    }
+    this.#followed = new Set()
+  }
+
+  /** As many accounts as have together no more transactions than one request asks about; one at least. */
+  #nextDue(): Address[] {
+    const some: Address[] = []
+    let transactions = 0
+    for (const [sender, count] of this.#due) {
+      transactions += count
+      if (some.length > 0 && (transactions > followedAtOnce || some.length === sendersAtOnce)) break
+      some.push(sender)
+      this.#due.delete(sender)
+    }
+    return some
+  }
+
+  #lookedAt(sender: Address): void {
+    const account = this.#accounts.get(sender)
+    if (account !== undefined) account.followedAtMs = this.#options.deps.clock.now().getTime()
   }
 
   /** An account that has been at rest for a while costs nothing any more; when it sends again, its lane is taken up anew. */

@@ -16,11 +16,11 @@ import type { Clock } from '../platform/clock.ts'
 import { fail } from './errors.ts'
 import { feeLimits, firstFees } from './fees.ts'
 import { createInspect } from './inspect.ts'
-import { readL1Fee } from './l1-fee.ts'
+import { l1FeeCall, readL1Fee } from './l1-fee.ts'
 import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
 import type { Chain, Head, LookUp, OfferedFees, SendAnswer, TokenDomain, Watch } from './port.ts'
 import { readHex, readQuantity, readReceipt } from './read.ts'
-import { isRecord, type Rpc, type RpcAnswer } from './rpc.ts'
+import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
 import { createTogether } from './together.ts'
 import { tryCalls } from './try-calls.ts'
@@ -81,20 +81,25 @@ export function createChain(
       readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
     send: (raws) => send(rpc, raws),
     receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
-    watch: (sender, hashes) => watch(rpc, sender, hashes),
+    watch: (senders, hashes) => watch(rpc, senders, hashes),
     tryTempo: (transaction) => tryTempo(rpc, transaction),
     sendTempo: (raw) => sendTempo(rpc, raw),
     lookUp: (hashes) => lookUp(rpc, hashes),
   }
 }
 
+/** In one request; apart where a node does not suggest a tip, since that is no answer to any of a request's calls. */
 async function offeredFees(rpc: Rpc, network: Network): Promise<OfferedFees> {
-  const [block, tip, l1Fee] = await Promise.all([
-    rpc.result('eth_getBlockByNumber', ['latest', false]),
-    suggestedTip(rpc),
-    readL1Fee(rpc, network),
-  ])
-  return { ...firstFees(readHead(block).baseFee, tip ?? 0n, feeLimits(network)), l1Fee }
+  const l1Call = l1FeeCall(network)
+  const calls = [
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
+    ...(l1Call === undefined ? [] : [l1Call]),
+  ]
+  const together = await rpc.batch([...calls, tipCall]).catch(() => undefined)
+  const [block, ...rest] = together ?? (await rpc.batch(calls))
+  const l1Fee = l1Call === undefined ? 0n : readL1Fee(resultOf(rest[0]))
+  const tip = together === undefined ? await suggestedTip(rpc) : tipOf(rest.at(-1))
+  return { ...firstFees(readHead(resultOf(block)).baseFee, tip ?? 0n, feeLimits(network)), l1Fee }
 }
 
 async function callAtDepth(
@@ -108,12 +113,22 @@ async function callAtDepth(
   return readHex(await rpc.result('eth_call', [call, `0x${number.toString(16)}`]), 'call result')
 }
 
+const tipCall: RpcCall = { method: 'eth_maxPriorityFeePerGas', params: [] }
+
 /** Not every node has the method, and whoever asks goes on without it. */
 function suggestedTip(rpc: Rpc): Promise<bigint | undefined> {
-  return rpc.result('eth_maxPriorityFeePerGas', []).then(
-    (result) => readQuantity(result, 'priority fee'),
+  return rpc.batch([tipCall]).then(
+    ([answer]) => tipOf(answer),
     () => undefined,
   )
+}
+
+function tipOf(answer: RpcAnswer | undefined): bigint | undefined {
+  try {
+    return readQuantity(resultOf(answer), 'priority fee')
+  } catch {
+    return undefined
+  }
 }
 
 async function withCode(rpc: Rpc, accounts: readonly Address[]): Promise<ReadonlySet<string>> {
@@ -167,17 +182,18 @@ function nextPart(raws: readonly Hex[]): readonly Hex[] {
   return end === -1 ? raws : raws.slice(0, end)
 }
 
-async function watch(rpc: Rpc, sender: Address, hashes: readonly Hex[]): Promise<Watch> {
+async function watch(rpc: Rpc, senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch> {
   const answers = await rpc.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
-    { method: 'eth_getTransactionCount', params: [sender, 'latest'] },
+    ...senders.map((sender) => ({ method: 'eth_getTransactionCount', params: [sender, 'latest'] })),
     ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
   ])
-  const results = answers.map(resultOf)
+  const [head, ...results] = answers.map(resultOf)
+  const counts = senders.map((_, index) => readQuantity(results[index], 'transaction count'))
   return {
-    head: readHead(results[0]),
-    transactionCount: readQuantity(results[1], 'transaction count'),
-    receipts: hashes.map((hash, index) => readReceipt(results[index + 2] ?? null, hash)),
+    head: readHead(head),
+    transactionCounts: new Map(senders.map((sender, index) => [sender, counts[index] ?? 0n])),
+    receipts: hashes.map((hash, index) => readReceipt(results[senders.length + index] ?? null, hash)),
   }
 }
 
@@ -195,8 +211,8 @@ async function lookUp(rpc: Rpc, hashes: readonly Hex[]): Promise<LookUp> {
   }
 }
 
-function resultOf(answer: RpcAnswer): unknown {
-  if (!answer.ok) throw fail('chain-unavailable', {}, new Error(answer.message))
+function resultOf(answer: RpcAnswer | undefined): unknown {
+  if (answer?.ok !== true) throw fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
   return answer.result
 }
 

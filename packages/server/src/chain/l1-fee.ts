@@ -16,7 +16,7 @@ import {
 import { fail } from './errors.ts'
 import { l1FeeMax } from './fees.ts'
 import { readHex } from './read.ts'
-import type { Rpc } from './rpc.ts'
+import type { RpcCall } from './rpc.ts'
 
 const getL1FeeUpperBound = selectorOf('getL1FeeUpperBound(uint256)')
 const getOperatorFee = selectorOf('getOperatorFee(uint256)')
@@ -28,10 +28,15 @@ const countedGas = 1_000_000n
  * more than the limit: a node that tells too much must not have a master send its children all that it has. Where the oracle has no code,
  * on a local chain, there is no such fee; one that has code and does not answer is `chain-unavailable`, never a fee of zero.
  */
-export async function readL1Fee(rpc: Rpc, { l1FeeOracle }: Pick<Network, 'l1FeeOracle'>): Promise<bigint> {
-  if (l1FeeOracle === null) return 0n
+export function l1FeeCall({ l1FeeOracle }: Pick<Network, 'l1FeeOracle'>): RpcCall | undefined {
+  if (l1FeeOracle === null) return undefined
   const call = { to: multicall3Address, data: encodeAggregate3(questionsTo(l1FeeOracle)) }
-  const [share, operator] = readAnswers(readHex(await rpc.result('eth_call', [call, 'latest']), 'call result'))
+  return { method: 'eth_call', params: [call, 'latest'] }
+}
+
+/** What the node answered to it. */
+export function readL1Fee(result: unknown): bigint {
+  const [share, operator] = readAnswers(readHex(result, 'call result'))
   if (share === undefined) throw fail('chain-unavailable', {}, new Error('the network does not say its data fee'))
   const counted = share * 2n + (operator ?? 0n)
   return counted < l1FeeMax ? counted : l1FeeMax

@@ -1,5 +1,5 @@
 import type { Deps } from '../platform/ctx.ts'
-import { type LaneKey, lockOpen, markFinal, markMined, type TransactionRow } from './lane-store.ts'
+import { lockOpen, markMined, type TransactionRow } from './lane-store.ts'
 import { tellMined, told } from './lane-tell.ts'
 import type { Chain, LaneHandler, LaneTransaction, Receipt } from './port.ts'
 
@@ -27,15 +27,9 @@ interface Found {
 }
 
 /** Writes down what blocks say, many at once; answers how many are final now. One that cannot be written keeps no other from it. */
-export async function advanceAll(
-  parts: AdvanceParts,
-  lane: LaneKey,
-  known: readonly Found[],
-  head: bigint,
-): Promise<number> {
+export async function advanceAll(parts: AdvanceParts, known: readonly Found[], head: bigint): Promise<number> {
   const news = await believed(
     parts,
-    lane,
     known.filter(({ transaction: { status, minedBlock }, receipt }) => {
       return status !== 'mined' || minedBlock !== receipt.blockNumber || isFinal(parts, receipt, head)
     }),
@@ -43,23 +37,24 @@ export async function advanceAll(
   let closed = 0
   for (let from = 0; from < news.length; from += closedAtOnce) {
     const some = news.slice(from, from + closedAtOnce)
-    closed += await advance(parts, lane, some, head).catch(() => advanceEach(parts, lane, some, head))
+    closed += await advance(parts, some, head).catch(() => advanceEach(parts, some, head))
   }
   return closed
 }
 
 /** Those that every node tells alike; the others are asked for again by the next pass. */
-async function believed({ deps, chain }: AdvanceParts, lane: LaneKey, news: readonly Found[]): Promise<Found[]> {
+async function believed({ deps, chain }: AdvanceParts, news: readonly Found[]): Promise<Found[]> {
   const isSo = await chain.believe(news.map(({ receipt }) => receipt))
   const sure = news.filter((_, index) => isSo[index] === true)
-  if (sure.length < news.length) deps.log.warn({ ...lane }, 'nodes disagree about a receipt; it is asked for again')
+  if (sure.length < news.length)
+    deps.log.warn({ network: chain.network.name }, 'nodes disagree about a receipt; it is asked for again')
   return sure
 }
 
-async function advanceEach(parts: AdvanceParts, lane: LaneKey, some: readonly Found[], head: bigint): Promise<number> {
+async function advanceEach(parts: AdvanceParts, some: readonly Found[], head: bigint): Promise<number> {
   let closed = 0
   for (const one of some)
-    closed += await advance(parts, lane, [one], head).catch((error: unknown) => {
+    closed += await advance(parts, [one], head).catch((error: unknown) => {
       notFollowed(parts, one.transaction, error)
       return 0
     })
@@ -70,32 +65,19 @@ function isFinal({ chain: { network } }: AdvanceParts, { blockNumber }: Receipt,
   return head - blockNumber + 1n >= BigInt(network.confirmationDepth)
 }
 
-function advance(parts: AdvanceParts, lane: LaneKey, some: readonly Found[], head: bigint): Promise<number> {
+function advance(parts: AdvanceParts, some: readonly Found[], head: bigint): Promise<number> {
   return parts.deps.db.tx(async (tx) => {
     const receipts = new Map(some.map(({ transaction, receipt }) => [transaction.id, receipt]))
     const locked = await lockOpen(tx, [...receipts.keys()])
     const mined = locked.flatMap((row) => {
       const receipt = receipts.get(row.id)
-      return receipt === undefined
-        ? []
-        : [{ row, receipt, told: { ...told(lane, row), hash: receipt.transactionHash } }]
+      if (receipt === undefined) return []
+      const transaction: LaneTransaction = { ...told(row), hash: receipt.transactionHash }
+      const isNews = row.status !== 'mined' || row.minedBlock !== receipt.blockNumber
+      return [{ id: row.id, transaction, receipt, isNews, isFinal: isFinal(parts, receipt, head) }]
     })
-    await markMined(
-      tx,
-      mined.map(({ row: { id }, receipt }) => ({ id, receipt })),
-    )
-    const fresh = mined.filter(({ row, receipt }) => row.status !== 'mined' || row.minedBlock !== receipt.blockNumber)
-    await tellMined(parts, tx, fresh.map(asTold), 'onMined')
-    const final = mined.filter(({ receipt }) => isFinal(parts, receipt, head))
-    await markFinal(
-      tx,
-      final.map(({ row }) => row.id),
-    )
-    await tellMined(parts, tx, final.map(asTold), 'onFinal')
-    return some.length - mined.length + final.length
+    await markMined(tx, mined)
+    await tellMined(parts, tx, mined)
+    return some.length - mined.filter((one) => !one.isFinal).length
   })
-}
-
-function asTold({ told: transaction, receipt }: { readonly told: LaneTransaction; readonly receipt: Receipt }) {
-  return { transaction, receipt }
 }

@@ -87,7 +87,7 @@ function mortalParts(parts: LaneParts, lifetime: number): { parts: LaneParts; is
     return result
   }
   const { db } = parts.deps
-  const { chain, signer } = parts
+  const { chain } = parts
   return {
     isDead: () => steps >= lifetime,
     parts: {
@@ -104,14 +104,17 @@ function mortalParts(parts: LaneParts, lifetime: number): { parts: LaneParts; is
           tx: (work) => around(() => db.tx((tx) => around(() => work(tx)))),
         },
       },
-      signer: { ...signer, signTransaction: (fields) => around(() => signer.signTransaction(fields)) },
+      signerOf: (account) => {
+        const signer = parts.signerOf(account)
+        return { ...signer, signTransaction: (fields) => around(() => signer.signTransaction(fields)) }
+      },
       chain: {
         ...chain,
         head: () => around(() => chain.head()),
         suggestedTip: () => around(() => chain.suggestedTip()),
         transactionCount: (account, block) => around(() => chain.transactionCount(account, block)),
         send: (raws) => around(() => chain.send(raws)),
-        watch: (sender, hashes) => around(() => chain.watch(sender, hashes)),
+        watch: (senders, hashes) => around(() => chain.watch(senders, hashes)),
       },
     },
   }

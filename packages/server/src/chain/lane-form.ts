@@ -19,17 +19,17 @@ export function signForm(
   const { chainId } = network
   const offered = { maxFeePerGas: fees.maxFee, maxPriorityFeePerGas: fees.priorityFee }
   if (network.nativeCoin !== null)
-    return parts.signer.signTransaction({ chainId, nonce, to, data, value, gasLimit, ...offered })
+    return parts.signerOf(row.sender).signTransaction({ chainId, nonce, to, data, value, gasLimit, ...offered })
   const calls = [...before, { to, value, data }]
   const times = { validBefore: undefined, validAfter: undefined }
   const fields = { chainId, calls, nonceKey: 0n, nonce, ...times, gasLimit, ...offered }
   if (row.isSponsored) return signSponsored(parts, row, fields)
   const feeToken = row.feeToken ?? tokenByAddress(network, to)?.address
-  return signOwn(parts, { ...fields, feeToken, feePaidBy: 'sender' })
+  return signOwn(parts, row, { ...fields, feeToken, feePaidBy: 'sender' })
 }
 
-async function signOwn(parts: LaneParts, fields: TempoFields): Promise<SignedTransaction> {
-  const { raw, hash } = await signTempo(parts, fields)
+async function signOwn(parts: LaneParts, row: TransactionRow, fields: TempoFields): Promise<SignedTransaction> {
+  const { raw, hash } = await signTempo(parts, row, fields)
   if (hash === undefined) throw new Error('a transaction whose sender pays for it has a hash')
   return { raw, hash }
 }
@@ -37,16 +37,21 @@ async function signOwn(parts: LaneParts, fields: TempoFields): Promise<SignedTra
 /** The sender leaves the fee to the sponsor, who names the token; what that may cost was bounded by whoever planned it. */
 async function signSponsored(
   parts: LaneParts,
-  { feeToken }: TransactionRow,
+  row: TransactionRow,
   fields: Omit<TempoFields, 'feeToken' | 'feePaidBy'>,
 ): Promise<SignedTransaction> {
+  const { feeToken } = row
   if (parts.sponsor === undefined || feeToken === null) throw new Error('nobody pays for a sponsored transaction')
-  const own = await signTempo(parts, { ...fields, feeToken: undefined, feePaidBy: 'sponsor' })
+  const own = await signTempo(parts, row, { ...fields, feeToken: undefined, feePaidBy: 'sponsor' })
   return parts.sponsor.signTempoFeePayer(own, feeToken)
 }
 
-async function signTempo({ signer }: LaneParts, fields: TempoFields): Promise<TempoTransaction> {
-  const signed = await signer.signTempoTransaction?.(fields)
+async function signTempo(
+  { signerOf }: LaneParts,
+  { sender }: TransactionRow,
+  fields: TempoFields,
+): Promise<TempoTransaction> {
+  const signed = await signerOf(sender).signTempoTransaction?.(fields)
   if (signed === undefined) throw new Error('the account signs nothing for a chain without a coin')
   return signed
 }

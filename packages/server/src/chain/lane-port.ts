@@ -100,6 +100,8 @@ export interface LaneHandler {
     onSent(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
     onMined(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
     onFinal(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
+    /** In place of both for those whose block is at its depth when it is first seen. */
+    onMinedAndFinal(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
   }
   /** Signed bytes are stored and about to be sent; again, with another hash, for every replacement. */
   onSent?(tx: Tx, transaction: LaneTransaction): Promise<void>

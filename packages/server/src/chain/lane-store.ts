@@ -11,6 +11,8 @@ const HexText = z.templateLiteral(['0x', z.string()])
 
 export const TransactionRow = z.object({
   id: id('ctx'),
+  network: z.string(),
+  sender: HexText,
   nonce: z.bigint(),
   toAddress: HexText,
   value: Amount,
@@ -37,13 +39,21 @@ export const AttemptRow = z.object({
 })
 export type AttemptRow = z.output<typeof AttemptRow>
 
+const CallsBefore = z.array(z.object({ to: HexText, data: HexText, value: HexText.transform((hex) => BigInt(hex)) }))
+
+/** What a transaction calls: its own data, and the calls that run before it. */
+export interface CallData {
+  readonly data: Hex
+  readonly before: readonly LaneCall[]
+}
+
 export interface LaneKey {
   readonly network: string
   readonly sender: Address
 }
 
 /** Without the call data, which is large and only needed to sign. */
-const columns = sql`id, nonce, to_address, value, gas_limit, octet_length(data) as data_bytes, fee_token, is_sponsored, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
+const columns = sql`id, network, sender, nonce, to_address, value, gas_limit, octet_length(data) as data_bytes, fee_token, is_sponsored, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
 
 /** The nonce that the lane gives next; undefined while it has not begun. */
 export async function findNextNonce(db: Queryable, lane: LaneKey): Promise<bigint | undefined> {
@@ -124,24 +134,63 @@ function hexadecimal({ to, data, value }: LaneCall) {
   return { to, data, value: `0x${value.toString(16)}` }
 }
 
-/** All transactions of a lane that are not final, in nonce order. */
-export function listOpen(db: Queryable, lane: LaneKey): Promise<TransactionRow[]> {
+/** The transactions of these accounts that are not final, in nonce order, so many of each at most. */
+export function listOpen(db: Queryable, network: string, senders: readonly Address[]): Promise<TransactionRow[]> {
   return db.many(
     TransactionRow,
     sql`
-    select ${columns} from chain_transactions where network = ${lane.network} and sender = ${lane.sender} and status <> 'final' order by nonce limit 200`,
+    select own.* from unnest(${senders}::text[]) as account cross join lateral (
+      select ${columns} from chain_transactions where network = ${network} and sender = account and status <> 'final' order by nonce limit ${aheadMax}
+    ) as own`,
   )
 }
 
-const OpenSender = z.object({ sender: HexText, hasUnsent: z.boolean() })
+const UnsentRow = TransactionRow.extend({ data: Bytes.nullable(), callsBefore: CallsBefore.nullable() })
+
+/** A transaction that is still to go out, and what it calls where it is still to be signed. */
+export interface Unsent {
+  readonly transaction: TransactionRow
+  readonly called: CallData | undefined
+}
+
+/** How far ahead of its lowest open nonce a lane sends: nodes keep only so many of an account. */
+const aheadMax = 200
+
+/**
+ * Those of these accounts that are to be signed, or signed and to be sent (again), so many at most: of each account the lowest nonces, in their
+ * order, and of all accounts alike many.
+ */
+export async function listUnsent(
+  db: Queryable,
+  network: string,
+  senders: readonly Address[],
+  most: number,
+): Promise<Unsent[]> {
+  const rows = await db.many(
+    UnsentRow,
+    sql`
+    select own.* from unnest(${senders}::text[]) as account cross join lateral (
+      select ${columns}, case when status = 'planned' then data end as data, calls_before, row_number() over (order by nonce) as turn
+      from chain_transactions
+      where network = ${network} and sender = account and (status = 'planned' or (status = 'sent' and last_broadcast_at is null))
+        and nonce < ${aheadMax} + (select min(nonce) from chain_transactions where network = ${network} and sender = account and status <> 'final')
+      order by nonce limit ${most}
+    ) as own order by turn limit ${most}`,
+  )
+  return rows.map(({ data, callsBefore, ...transaction }) => {
+    return { transaction, called: data === null ? undefined : { data, before: callsBefore ?? [] } }
+  })
+}
+
+const OpenSender = z.object({ sender: HexText, hasUnsent: z.boolean(), count: z.bigint() })
 export type OpenSender = z.output<typeof OpenSender>
 
-/** Accounts other than this one that have transactions which are not final, and whether any of them is still to go out; in any order. */
+/** Accounts other than this one that have transactions which are not final, how many, and whether any is still to go out; in any order. */
 export function listOpenSenders(db: Queryable, network: string, except: Address): Promise<OpenSender[]> {
   return db.many(
     OpenSender,
     sql`
-    select sender, bool_or(status = 'planned' or (status = 'sent' and last_broadcast_at is null)) as has_unsent
+    select sender, bool_or(status = 'planned' or (status = 'sent' and last_broadcast_at is null)) as has_unsent, count(*) as count
     from chain_transactions where network = ${network} and sender <> ${except} and status <> 'final' group by sender`,
   )
 }
@@ -168,26 +217,16 @@ export async function countUnmined(db: Queryable, lane: LaneKey): Promise<number
   return Number(row.count)
 }
 
-const CallsBefore = z.array(z.object({ to: HexText, data: HexText, value: HexText.transform((hex) => BigInt(hex)) }))
-const DataRow = z.object({ id: id('ctx'), data: Bytes, callsBefore: CallsBefore.nullable() })
-
-/** What a transaction calls: its own data, and the calls that run before it. */
-export interface CallData {
-  readonly data: Hex
-  readonly before: readonly LaneCall[]
-}
+const DataRow = z.object({ data: Bytes, callsBefore: CallsBefore.nullable() })
 const RawRow = z.object({ transactionId: id('ctx'), raw: Bytes })
 
-/** What transactions call, for signing them. */
-export async function listCallData(
-  db: Queryable,
-  transactionIds: readonly ChainTransactionId[],
-): Promise<ReadonlyMap<string, CallData>> {
-  const rows = await db.many(
+/** What a transaction calls, for signing it again. */
+export async function findCallData(db: Queryable, transactionId: ChainTransactionId): Promise<CallData> {
+  const { data, callsBefore } = await db.one(
     DataRow,
-    sql`select id, data, calls_before from chain_transactions where id = any(${transactionIds}::text[])`,
+    sql`select data, calls_before from chain_transactions where id = ${transactionId}`,
   )
-  return new Map(rows.map(({ id, data, callsBefore }) => [id, { data, before: callsBefore ?? [] }]))
+  return { data, before: callsBefore ?? [] }
 }
 
 /** The newest signed bytes of each of these transactions. */
@@ -223,22 +262,29 @@ export async function listEarlierRaw(db: Queryable, transactionId: ChainTransact
   return rows.map(({ raw }) => raw)
 }
 
-/** Stores signed bytes before anybody sends them; from here on the transactions may be anywhere. */
+/**
+ * Stores signed bytes before anybody sends them; from here on the transactions may be anywhere. What is signed for the first time counts as
+ * sent from now: whoever stores it sends it next, and if he dies before, whoever resumes the lane sends everything again.
+ */
 export async function insertAttempts(
   tx: Tx,
-  lane: LaneKey,
+  network: string,
   attempts: readonly (AttemptRow & { readonly raw: Hex })[],
 ): Promise<void> {
   const ids = attempts.map(({ transactionId }) => transactionId)
   await tx.run(sql`
-    insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
-    select id, sequence, ${lane.network}, hash, decode(raw, 'hex'), max_fee, priority_fee, created_at from unnest(
-      ${ids}::text[], ${attempts.map(({ sequence }) => sequence)}::integer[], ${attempts.map(({ hash }) => hash)}::text[],
-      ${attempts.map(({ raw }) => raw.slice(2))}::text[], ${attempts.map(({ maxFee }) => maxFee.toString())}::numeric[],
-      ${attempts.map(({ priorityFee }) => priorityFee.toString())}::numeric[],
-      ${attempts.map(({ createdAt }) => createdAt.toISOString())}::timestamptz[]
-    ) as made (id, sequence, hash, raw, max_fee, priority_fee, created_at)`)
-  await tx.run(sql`update chain_transactions set status = 'sent' where id = any(${ids}::text[]) and status = 'planned'`)
+    with signed as (
+      insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
+      select id, sequence, ${network}, hash, decode(raw, 'hex'), max_fee, priority_fee, created_at from unnest(
+        ${ids}::text[], ${attempts.map(({ sequence }) => sequence)}::integer[], ${attempts.map(({ hash }) => hash)}::text[],
+        ${attempts.map(({ raw }) => raw.slice(2))}::text[], ${attempts.map(({ maxFee }) => maxFee.toString())}::numeric[],
+        ${attempts.map(({ priorityFee }) => priorityFee.toString())}::numeric[],
+        ${attempts.map(({ createdAt }) => createdAt.toISOString())}::timestamptz[]
+      ) as made (id, sequence, hash, raw, max_fee, priority_fee, created_at)
+    )
+    update chain_transactions t set status = 'sent', last_broadcast_at = m.created_at
+    from unnest(${ids}::text[], ${attempts.map(({ createdAt }) => createdAt.toISOString())}::timestamptz[]) as m (id, created_at)
+    where t.id = m.id and t.status = 'planned'`)
 }
 
 export async function markBroadcast(
@@ -256,18 +302,22 @@ export async function markUnsent(db: Queryable, lane: LaneKey): Promise<void> {
     where network = ${lane.network} and sender = ${lane.sender} and status = 'sent'`)
 }
 
+/** What a block says of a transaction, for good or until it is undone. */
+export interface MinedReceipt {
+  readonly id: ChainTransactionId
+  readonly receipt: Receipt
+  readonly isFinal: boolean
+}
+
 /** What blocks say of transactions, each with its own receipt. */
-export async function markMined(
-  tx: Tx,
-  mined: readonly { readonly id: ChainTransactionId; readonly receipt: Receipt }[],
-): Promise<void> {
+export async function markMined(tx: Tx, mined: readonly MinedReceipt[]): Promise<void> {
   await tx.run(sql`
-    update chain_transactions t set status = 'mined', mined_hash = m.hash, mined_block = m.block, gas_used = m.gas, effective_gas_price = m.price
+    update chain_transactions t set status = case when m.final then 'final' else 'mined' end, mined_hash = m.hash, mined_block = m.block, gas_used = m.gas, effective_gas_price = m.price
     from unnest(
       ${mined.map(({ id }) => id)}::text[], ${mined.map(({ receipt }) => receipt.transactionHash)}::text[],
       ${mined.map(({ receipt }) => receipt.blockNumber)}::bigint[], ${mined.map(({ receipt }) => receipt.gasUsed)}::numeric[],
-      ${mined.map(({ receipt }) => receipt.effectiveGasPrice)}::numeric[]
-    ) as m (id, hash, block, gas, price)
+      ${mined.map(({ receipt }) => receipt.effectiveGasPrice)}::numeric[], ${mined.map(({ isFinal }) => isFinal)}::boolean[]
+    ) as m (id, hash, block, gas, price, final)
     where t.id = m.id and t.status in ('sent', 'mined')`)
 }
 
@@ -278,8 +328,9 @@ export function markReorganised(tx: Tx, transactionId: ChainTransactionId): Prom
     where id = ${transactionId} and status = 'mined'`)
 }
 
-export async function markFinal(tx: Tx, transactionIds: readonly ChainTransactionId[]): Promise<void> {
-  await tx.run(sql`update chain_transactions set status = 'final' where id = any(${transactionIds}::text[])`)
+/** Nothing can become of it any more. */
+export async function markFinal(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
+  await tx.run(sql`update chain_transactions set status = 'final' where id = ${transactionId}`)
 }
 
 /** Signed bytes of final transactions at these nonces or above: for a chain that went back behind what was final. */

@@ -1,10 +1,10 @@
 import type { Tx } from '../platform/db/db.ts'
-import type { LaneKey, TransactionRow } from './lane-store.ts'
+import type { TransactionRow } from './lane-store.ts'
 import type { LaneHandler, LaneTransaction, MinedTransaction } from './port.ts'
 
 /** How a feature knows one of its transactions; the hash is added by who tells. */
-export function told(lane: LaneKey, transaction: TransactionRow) {
-  return { id: transaction.id, network: lane.network, purpose: transaction.purpose, nonce: transaction.nonce }
+export function told({ id, network, purpose, nonce }: TransactionRow) {
+  return { id, network, purpose, nonce }
 }
 
 type Handlers = ReadonlyMap<string, LaneHandler>
@@ -24,16 +24,32 @@ export async function tellSent(handlers: Handlers, tx: Tx, sent: readonly LaneTr
   }
 }
 
-/** The same of those that are in a block, or at its depth. */
+/** A transaction in a block; `isNews` where its feature has not been told of that block. */
+interface Told extends MinedTransaction {
+  readonly isNews: boolean
+  readonly isFinal: boolean
+}
+
+/** The same of those that are in a block, or at its depth: first what is news of blocks, then what is final. */
 export async function tellMined(
   { handlers }: { readonly handlers: Handlers },
   tx: Tx,
-  mined: readonly MinedTransaction[],
-  step: 'onMined' | 'onFinal',
+  mined: readonly Told[],
 ): Promise<void> {
   for (const [purpose, some] of Map.groupBy(mined, ({ transaction }) => transaction.purpose)) {
     const handler = handlerOf(handlers, { purpose })
-    if (handler.several !== undefined) await handler.several[step](tx, some)
-    else for (const { transaction, receipt } of some) await handler[step]?.(tx, transaction, receipt)
+    const atOnce = some.filter(({ isNews, isFinal }) => isNews && isFinal)
+    const later = some.filter(({ isNews, isFinal }) => isNews !== isFinal)
+    if (handler.several !== undefined) {
+      const [news, final] = [later.filter(({ isNews }) => isNews), later.filter(({ isFinal }) => isFinal)]
+      if (news.length > 0) await handler.several.onMined(tx, news)
+      if (atOnce.length > 0) await handler.several.onMinedAndFinal(tx, atOnce)
+      if (final.length > 0) await handler.several.onFinal(tx, final)
+      continue
+    }
+    for (const { transaction, receipt } of some.filter(({ isNews }) => isNews))
+      await handler.onMined?.(tx, transaction, receipt)
+    for (const { transaction, receipt } of some.filter(({ isFinal }) => isFinal))
+      await handler.onFinal(tx, transaction, receipt)
   }
 }

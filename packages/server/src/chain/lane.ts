@@ -1,35 +1,28 @@
-import type { Hex, Network } from '@purser/protocol'
+import type { Address } from '@purser/protocol'
 import type { Deps } from '../platform/ctx.ts'
-import { pause } from '../platform/work/runner.ts'
-import { affordableFees } from './affordable.ts'
-import { type Fees, feeLimits, replacementFees } from './fees.ts'
 import { advanceAll, notFollowed } from './lane-advance.ts'
-import { signForm } from './lane-form.ts'
+import { type Attempts, attemptsOf, broadcast, cannotGoOn, replace, sendAgain, signPlanned } from './lane-send.ts'
 import {
   type AttemptRow,
   findNextNonce,
-  insertAttempts,
   type LaneKey,
-  listAttempts,
-  listCallData,
-  listEarlierRaw,
   listFinalRaw,
-  listLatestRaw,
   listOpen,
+  listUnsent,
   lockTransaction,
-  markBroadcast,
   markFinal,
   markReorganised,
   markUnsent,
   type TransactionRow,
 } from './lane-store.ts'
-import { handlerOf, tellSent, told } from './lane-tell.ts'
-import type { Chain, FeeSponsor, LaneHandler, LaneSigner, Receipt, SendAnswer } from './port.ts'
+import { handlerOf, told } from './lane-tell.ts'
+import type { Chain, FeeSponsor, LaneHandler, LaneSigner, Receipt } from './port.ts'
 
 export interface LaneParts {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
   readonly chain: Chain
-  readonly signer: LaneSigner
+  /** Who signs for an account whose lane this is. */
+  readonly signerOf: (account: Address) => LaneSigner
   /** Pays the fees of what is planned as sponsored; a lane without one sends nothing of that kind. */
   readonly sponsor?: FeeSponsor | undefined
   readonly handlers: ReadonlyMap<string, LaneHandler>
@@ -41,8 +34,10 @@ export interface LaneParts {
 const stuckBlocks = 5
 const rebroadcastMs = 3_000
 const displacedMsMin = 120_000
-/** Signed bytes that one database transaction stores. */
-const signedAtOnce = 50
+/** Accounts that are passed over one by one, at the same time, where it failed for all of them together. */
+const apartAtOnce = 8
+/** Transactions that are signed and sent at once. */
+const sentAtOnce = 64
 /** Transactions without a receipt that are looked after at the same time. */
 const soughtAtOnce = 4
 
@@ -52,37 +47,65 @@ const soughtAtOnce = 4
  * followed by another: bytes are stored before they are sent, and sending again sends the same bytes.
  * Answers how many transactions are still open.
  */
-export async function passLane(parts: LaneParts, lane: LaneKey): Promise<number> {
-  const { open } = await sendLane(parts, lane)
-  return open === 0 ? 0 : followLane(parts, lane)
+export async function passLane(parts: LaneParts, { network, sender }: LaneKey): Promise<number> {
+  const open = await listOpen(parts.deps.db, network, [sender])
+  if (open.length === 0) return 0
+  if (open.some(({ status, lastBroadcastAt }) => status !== 'mined' && lastBroadcastAt === null))
+    await sendLanes(parts, [sender])
+  return followLanes(parts, [sender])
 }
 
-/** The first half of a pass: signs and sends. Answers how many are open, and how many went out. */
-export async function sendLane(
-  parts: LaneParts,
-  lane: LaneKey,
-): Promise<{ readonly open: number; readonly sent: number }> {
-  const { db } = parts.deps
-  const listed = await listOpen(db, lane)
-  const planned = listed.filter((transaction) => transaction.status === 'planned')
-  await signPlanned(parts, lane, planned)
-  const open = planned.length === 0 ? listed : await listOpen(db, lane)
-  const unsent = open.filter((transaction) => transaction.status === 'sent' && transaction.lastBroadcastAt === null)
-  await broadcast(parts, lane, unsent, await attemptsOf(parts, unsent))
-  return { open: open.length, sent: unsent.length }
+/** The first half of a pass, over the lanes of several accounts: signs and sends. Answers whose transactions went out. */
+export async function sendLanes(parts: LaneParts, senders: readonly Address[]): Promise<ReadonlySet<Address>> {
+  return new Set(await apart(parts, senders, (some) => sendFor(parts, some)))
 }
 
-/** The second half: looks after what was sent. Both may run at once, each once: what is being sent meanwhile is left for the next time. */
-export async function followLane(parts: LaneParts, lane: LaneKey): Promise<number> {
-  const open = await listOpen(parts.deps.db, lane)
+async function sendFor(parts: LaneParts, senders: readonly Address[]): Promise<Address[]> {
+  const sent: Address[] = []
+  for (let isMore = true; isMore; ) {
+    const unsent = await listUnsent(parts.deps.db, parts.chain.network.name, senders, sentAtOnce)
+    await sendAgain(parts, unsent)
+    const signed = await signPlanned(parts, unsent)
+    sent.push(...unsent.map(({ transaction: { sender } }) => sender))
+    isMore = unsent.length === sentAtOnce && signed > 0
+  }
+  return sent
+}
+
+/**
+ * The second half: looks after what was sent. Both may run at once, each once: what is being sent meanwhile is left for the next time. Answers
+ * how many transactions are open.
+ */
+export async function followLanes(parts: LaneParts, senders: readonly Address[]): Promise<number> {
+  const counts = await apart(parts, senders, async (some) => [await followFor(parts, some)])
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+async function followFor(parts: LaneParts, senders: readonly Address[]): Promise<number> {
+  const open = await listOpen(parts.deps.db, parts.chain.network.name, senders)
   const sent = open.filter(({ status, lastBroadcastAt }) => status === 'mined' || lastBroadcastAt !== null)
-  return followReceipts(parts, lane, { open, sent, attempts: await attemptsOf(parts, sent) })
+  return followReceipts(parts, { open, sent, attempts: await attemptsOf(parts, sent) })
 }
 
-async function attemptsOf({ deps }: LaneParts, transactions: readonly TransactionRow[]): Promise<Attempts> {
-  if (transactions.length === 0) return new Map()
-  const ids = transactions.map(({ id }) => id)
-  return Map.groupBy(await listAttempts(deps.db, ids), ({ transactionId }) => transactionId)
+/** Together; where that fails, each account by itself, so that one keeps no other. What fails for one that is alone is thrown. */
+async function apart<T>(
+  parts: LaneParts,
+  senders: readonly Address[],
+  work: (senders: readonly Address[]) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  try {
+    return await work(senders)
+  } catch (error) {
+    if (senders.length === 1) throw error
+    const waiting = [...senders]
+    const done: T[] = []
+    const workers = Array.from({ length: Math.min(apartAtOnce, waiting.length) }, async () => {
+      for (let sender = waiting.pop(); sender !== undefined; sender = waiting.pop())
+        done.push(...(await work([sender]).catch(cannotGoOn(parts, sender))))
+    })
+    await Promise.all(workers)
+    return done
+  }
 }
 
 /**
@@ -94,143 +117,14 @@ export async function resumeLane(parts: LaneParts, lane: LaneKey): Promise<void>
   const nextNonce = await findNextNonce(db, lane)
   if (nextNonce === undefined) return
   await markUnsent(db, lane)
-  const lowest = (await listOpen(db, lane))[0]?.nonce ?? nextNonce
+  const lowest = (await listOpen(db, lane.network, [lane.sender]))[0]?.nonce ?? nextNonce
   const count = await parts.chain.transactionCount(lane.sender, 'latest')
   if (count < lowest) await fillGap(parts, lane, count, lowest)
-}
-
-async function signPlanned(parts: LaneParts, lane: LaneKey, planned: readonly TransactionRow[]): Promise<void> {
-  if (planned.length === 0) return
-  const fees = await parts.chain.offeredFees()
-  for (let from = 0; from < planned.length; from += signedAtOnce) {
-    const some = planned.slice(from, from + signedAtOnce)
-    await signAttempts(
-      parts,
-      lane,
-      some.map((transaction) => ({ transaction, sequence: 0, fees })),
-    )
-  }
-}
-
-interface Wanted {
-  readonly transaction: TransactionRow
-  readonly sequence: number
-  readonly fees: Fees
-}
-
-/** Signs, and stores what it signed before anybody can send it; all of them are stored or none. */
-async function signAttempts(parts: LaneParts, lane: LaneKey, wanted: readonly Wanted[]): Promise<readonly Signed[]> {
-  const { deps, handlers } = parts
-  const calls = await listCallData(
-    deps.db,
-    wanted.map(({ transaction }) => transaction.id),
-  )
-  const createdAt = deps.clock.now()
-  const attempts = await Promise.all(
-    wanted.map(async ({ transaction, sequence, fees }) => {
-      const called = calls.get(transaction.id)
-      if (called === undefined) throw new Error('a transaction without call data')
-      const signed = await signForm(parts, transaction, { ...called, fees })
-      return { transactionId: transaction.id, sequence, hash: signed.hash, raw: signed.raw, ...fees, createdAt }
-    }),
-  )
-  await deps.db.tx(async (tx) => {
-    await insertAttempts(tx, lane, attempts)
-    const sent = attempts.map(({ hash }, index) => {
-      const transaction = wanted[index]?.transaction
-      if (transaction === undefined) throw new Error('bytes of no transaction')
-      return { ...told(lane, transaction), hash }
-    })
-    await tellSent(handlers, tx, sent)
-  })
-  return attempts
-}
-
-type Signed = AttemptRow & { readonly raw: Hex }
-
-type Attempts = ReadonlyMap<string, readonly AttemptRow[]>
-
-/**
- * Sends stored bytes, lowest nonce first. What a node refuses stays and is sent again later, never dropped. Where it refuses the newest form
- * of a transaction, which offers most, the account may still pay for an earlier one that the nodes have forgotten: those go out too.
- */
-async function broadcast(
-  parts: LaneParts,
-  lane: LaneKey,
-  transactions: readonly TransactionRow[],
-  attempts: Attempts,
-): Promise<readonly SendAnswer[]> {
-  const { deps, chain } = parts
-  const known = transactions.flatMap((transaction) => {
-    const latest = attempts.get(transaction.id)?.at(-1)
-    return latest === undefined ? [] : [{ transaction, latest }]
-  })
-  if (known.length === 0) return []
-  const raws = await listLatestRaw(
-    deps.db,
-    known.map(({ transaction }) => transaction.id),
-  )
-  const answers = await chain.send(known.flatMap(({ transaction }) => raws.get(transaction.id) ?? []))
-  await markBroadcast(
-    deps.db,
-    known.map(({ transaction }) => transaction.id),
-    deps.clock.now(),
-  )
-  for (const [index, { transaction, latest }] of known.entries()) {
-    const answer = answers[index]
-    if (answer?.outcome === 'refused') {
-      complain(parts, lane, transaction, answer.words)
-      if (latest.sequence > 0) await chain.send(await listEarlierRaw(deps.db, transaction.id, latest.sequence))
-      await lower(parts, lane, transaction, attempts.get(transaction.id) ?? [])
-    }
-    if (answer?.outcome === 'underpriced') await replace(parts, lane, transaction, latest)
-  }
-  return answers
-}
-
-function complain({ deps }: LaneParts, lane: LaneKey, transaction: TransactionRow, why: string): void {
-  deps.metrics
-    .gauge('purser_lane_refusals', 'How often a node refused a transaction; most often its account has no gas.')
-    .inc()
-  const facts = { network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString(), why }
-  deps.log.error(facts, 'the node refuses a transaction; it stays and is tried again')
-}
-
-/**
- * Signs the same transaction again at what its account can pay, where it can pay for none of its forms: fees have risen since its coin was
- * reckoned. The dearer bytes stay stored, since they may still be mined.
- */
-async function lower(
-  parts: LaneParts,
-  lane: LaneKey,
-  transaction: TransactionRow,
-  attempts: readonly AttemptRow[],
-): Promise<void> {
-  const last = attempts.at(-1)
-  const fees = await affordableFees(parts.chain, lane.sender, transaction, attempts)
-  if (fees === undefined || last === undefined) return
-  const signed = await signAttempts(parts, lane, [{ transaction, sequence: last.sequence + 1, fees }])
-  await parts.chain.send(signed.map(({ raw }) => raw))
-}
-
-/** Signs the same transaction again at a higher fee; the earlier bytes stay stored, since they may still be mined. */
-async function replace(parts: LaneParts, lane: LaneKey, transaction: TransactionRow, last: AttemptRow): Promise<void> {
-  const fees = replacementFees(last, await parts.chain.offeredFees(), feeLimits(parts.chain.network))
-  if (fees === undefined) {
-    parts.deps.log.error(
-      { network: lane.network, nonce: transaction.nonce.toString() },
-      'a transaction waits: more than the fee limit would be needed',
-    )
-    return
-  }
-  const signed = await signAttempts(parts, lane, [{ transaction, sequence: last.sequence + 1, fees }])
-  await parts.chain.send(signed.map(({ raw }) => raw))
 }
 
 /** Looks for the receipt of every hash ever signed at the open nonces, and moves each transaction as far as the chain says. */
 async function followReceipts(
   parts: LaneParts,
-  lane: LaneKey,
   {
     open,
     sent,
@@ -246,10 +140,11 @@ async function followReceipts(
   const hashes = sent.flatMap((transaction) =>
     (attempts.get(transaction.id) ?? []).map(({ hash }) => ({ transaction, hash })),
   )
-  const { receipts, head, transactionCount } = await chain.watch(
-    lane.sender,
+  const { receipts, head, transactionCounts } = await chain.watch(
+    [...new Set(sent.map(({ sender }) => sender))],
     hashes.map(({ hash }) => hash),
   )
+  const countOf = ({ sender }: TransactionRow) => transactionCounts.get(sender) ?? 0n
   const found = new Map<string, Receipt>()
   hashes.forEach(({ transaction }, index) => {
     const receipt = receipts[index]
@@ -258,29 +153,31 @@ async function followReceipts(
   const known = sent.flatMap((transaction) => {
     const receipt = found.get(transaction.id)
     // A receipt of a nonce that the chain has not come to is of no block: it is looked at again.
-    if (receipt === undefined || transactionCount <= transaction.nonce || receipt.blockNumber > head.number) return []
+    if (receipt === undefined || countOf(transaction) <= transaction.nonce || receipt.blockNumber > head.number)
+      return []
+    parts.usedSince.delete(transaction.id)
     return [{ transaction, receipt }]
   })
-  const closed = await advanceAll(parts, lane, known, head.number)
+  const closed = await advanceAll(parts, known, head.number)
   const lost = sent.filter(({ id }) => !found.has(id)).reverse()
   const workers = Array.from({ length: Math.min(soughtAtOnce, lost.length) }, async () => {
     for (let next = lost.pop(); next !== undefined; next = lost.pop()) {
       const transaction = next
-      await missing(parts, lane, transaction, { attempts, transactionCount }).catch((error: unknown) =>
+      await missing(parts, transaction, { attempts, transactionCount: countOf(transaction) }).catch((error: unknown) =>
         notFollowed(parts, transaction, error),
       )
     }
   })
   await Promise.all(workers)
-  const lowest = open[0]?.nonce
-  if (lowest !== undefined && transactionCount < lowest) await fillGap(parts, lane, transactionCount, lowest)
+  for (const [lowest] of Map.groupBy(open, ({ sender }) => sender).values())
+    if (lowest !== undefined && transactionCounts.has(lowest.sender) && countOf(lowest) < lowest.nonce)
+      await fillGap(parts, lowest, countOf(lowest), lowest.nonce)
   return open.length - closed
 }
 
 /** No receipt for any of its hashes: wait, send the same bytes again, or offer more when it has waited too long. */
 async function missing(
   parts: LaneParts,
-  lane: LaneKey,
   transaction: TransactionRow,
   seen: { readonly attempts: Attempts; readonly transactionCount: bigint },
 ): Promise<void> {
@@ -288,29 +185,29 @@ async function missing(
   const { clock } = parts.deps
   // A node that counts it and has no receipt is merely behind itself.
   if (transaction.status === 'mined')
-    return transactionCount > transaction.nonce ? undefined : reorganised(parts, lane, transaction)
+    return transactionCount > transaction.nonce ? undefined : reorganised(parts, transaction)
   const now = clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
   if (transactionCount <= transaction.nonce) parts.usedSince.delete(transaction.id)
   else if (latest !== undefined && hasLongBeenUsed(parts, transaction, now)) {
     const hashes = (attempts.get(transaction.id) ?? []).map(({ hash }) => hash)
-    if (await parts.chain.isNonceLost(lane.sender, transaction.nonce, hashes))
-      return displace(parts, lane, transaction, latest)
+    if (await parts.chain.isNonceLost(transaction.sender, transaction.nonce, hashes))
+      return displace(parts, transaction, latest)
   }
   if (latest === undefined || now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
-  const [answer] = await broadcast(parts, lane, [transaction], attempts)
+  const [answer] = await broadcast(parts, [transaction], attempts)
   // Only the lowest nonce that the chain waits for can be helped by a higher fee, and only when fees are what it lacks.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
-  if (isStuck && answer?.outcome === 'sent') await replace(parts, lane, transaction, latest)
+  if (isStuck && answer?.outcome === 'sent') await replace(parts, transaction, latest)
 }
 
 /** Its block is gone: its feature is told in the transaction that has the same bytes sent again. */
-function reorganised({ deps, handlers }: LaneParts, lane: LaneKey, transaction: TransactionRow): Promise<void> {
+function reorganised({ deps, handlers }: LaneParts, transaction: TransactionRow): Promise<void> {
   return deps.db.tx(async (tx) => {
     if ((await markReorganised(tx, transaction.id)) === 0) return
     const hash = transaction.minedHash ?? '0x'
-    await handlers.get(transaction.purpose)?.onReorganised?.(tx, { ...told(lane, transaction), hash })
+    await handlers.get(transaction.purpose)?.onReorganised?.(tx, { ...told(transaction), hash })
   })
 }
 
@@ -326,22 +223,17 @@ function hasLongBeenUsed({ usedSince, chain }: LaneParts, transaction: Transacti
 }
 
 /** Closes a transaction whose nonce somebody else used, and lets its feature find out what that means. */
-async function displace(
-  parts: LaneParts,
-  lane: LaneKey,
-  transaction: TransactionRow,
-  latest: AttemptRow,
-): Promise<void> {
+async function displace(parts: LaneParts, transaction: TransactionRow, latest: AttemptRow): Promise<void> {
   const handler = handlerOf(parts.handlers, transaction)
   parts.deps.log.error(
-    { network: lane.network, sender: lane.sender, nonce: transaction.nonce.toString() },
+    { network: transaction.network, sender: transaction.sender, nonce: transaction.nonce.toString() },
     'a nonce was used outside its lane',
   )
   await parts.deps.db.tx(async (tx) => {
     const locked = await lockTransaction(tx, transaction.id)
     if (locked.status !== 'sent') return
-    await markFinal(tx, [transaction.id])
-    await handler.onDisplaced(tx, { ...told(lane, transaction), hash: latest.hash })
+    await markFinal(tx, transaction.id)
+    await handler.onDisplaced(tx, { ...told(transaction), hash: latest.hash })
   })
   parts.usedSince.delete(transaction.id)
 }
@@ -354,20 +246,4 @@ async function fillGap(parts: LaneParts, lane: LaneKey, chainNonce: bigint, lowe
     'the chain is behind the lane; stored transactions are sent again',
   )
   await parts.chain.send((await listFinalRaw(db, lane, chainNonce)).map(({ raw }) => raw))
-}
-
-/** Waits for news or the poll, whichever comes first. */
-export async function waitForWork(nudged: Promise<void>, ms: number, stopped: AbortSignal): Promise<void> {
-  if (stopped.aborted) return
-  const waiting = new AbortController()
-  const stop = (): void => waiting.abort()
-  stopped.addEventListener('abort', stop, { once: true })
-  await Promise.race([nudged, pause(ms, waiting.signal)])
-  waiting.abort()
-  stopped.removeEventListener('abort', stop)
-}
-
-/** How often an open lane is looked at: a twentieth of a block, within bounds that suit instant and slow chains alike. */
-export function pollMsOf(network: Network): number {
-  return Math.min(1_000, Math.max(50, network.blockTimeMs / 20))
 }

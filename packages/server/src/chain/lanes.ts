@@ -1,7 +1,8 @@
 import type { Network } from '@purser/protocol'
 import type { Deps } from '../platform/ctx.ts'
 import { pause } from '../platform/work/runner.ts'
-import { passLane, pollMsOf, resumeLane, waitForWork } from './lane.ts'
+import { passLane, resumeLane } from './lane.ts'
+import { pollMsOf, waitForWork } from './lane-pace.ts'
 import { planOne } from './lane-plan.ts'
 import { countUnmined, findNextNonce, insertLane } from './lane-store.ts'
 import type { Chains, LaneHandler, Lanes, Signer } from './port.ts'
@@ -38,7 +39,13 @@ export function createLanes(options: LanesOptions): Lanes {
     handlers: ReadonlyMap<string, LaneHandler>,
     lost: AbortSignal,
   ): Promise<void> => {
-    const parts = { deps, chain: chains.on(network), signer, handlers, usedSince: new Map<string, number>() }
+    const parts = {
+      deps,
+      chain: chains.on(network),
+      signerOf: () => signer,
+      handlers,
+      usedSince: new Map<string, number>(),
+    }
     let resumed = false
     while (!stopping.signal.aborted && !lost.aborted) {
       const waker = wakers.get(network.name)

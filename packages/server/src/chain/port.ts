@@ -111,8 +111,8 @@ export interface Chain {
   transactionCount(address: Address, block: 'latest' | 'pending'): Promise<bigint>
   /** Hands signed transactions to the node, in their order; answers what it said to each. */
   send(raws: readonly Hex[]): Promise<readonly SendAnswer[]>
-  /** One request: the head, the sender's transaction count and the receipts of these hashes, in their order. */
-  watch(sender: Address, hashes: readonly Hex[]): Promise<Watch>
+  /** One request: the head, the senders' transaction counts and the receipts of these hashes, in their order. */
+  watch(senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch>
   receipt(hash: Hex): Promise<Receipt | undefined>
   /**
    * Whether each receipt is so at every node that is well: the same words, of a block that the node has there and that holds the
@@ -274,8 +274,8 @@ export type SendAnswer =
 
 export interface Watch {
   readonly head: Head
-  /** The sender's transactions in blocks: the lowest nonce that is still free. */
-  readonly transactionCount: bigint
+  /** Each sender's transactions in blocks: the lowest nonce that is still free. */
+  readonly transactionCounts: ReadonlyMap<Address, bigint>
   readonly receipts: readonly (Receipt | undefined)[]
 }
 

@@ -53,7 +53,7 @@ async function work({ deps, signer, lane }: Worker): Promise<void> {
   const parts: LaneParts = {
     deps,
     chain: deps.chains.on(network),
-    signer,
+    signerOf: () => signer,
     handlers: new Map([[sweepPurpose, sweepHandler(deps)]]),
     usedSince: new Map(),
   }

@@ -63,7 +63,7 @@ type Worker = typeof worker
 
 function partsOf({ deps, signer }: Worker): LaneParts {
   const handlers = new Map([[authorisedPurpose, authorisedHandler(deps)]])
-  return { deps, chain: deps.chains.on(network), signer, handlers, usedSince: new Map() }
+  return { deps, chain: deps.chains.on(network), signerOf: () => signer, handlers, usedSince: new Map() }
 }
 
 /** One look at everything, as a worker has it again and again. */

@@ -119,6 +119,7 @@ test('a token and the coin go from a master wallet to anybody, and the answer sa
     receivedToken: null,
     destinationTxHash: null,
     refundTxHash: null,
+    refundedAt: null,
     createdAt: expect.any(String),
     confirmedAt: expect.any(String),
   })

@@ -1,7 +1,7 @@
 import { type Db, isDeadlock } from '../../platform/db/db.ts'
 import { gatherByDb } from '../../platform/db/gather.ts'
-import { type Answered, markAnswered } from './outcome-store.ts'
-import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
+import { takeAnswered } from './outcome-store.ts'
+import type { TransferId, TransferRow } from './store.ts'
 
 /**
  * The state of a transfer as its caller is told it now, kept with the transfer, so that another end is told by an event. Callers who are
@@ -19,23 +19,11 @@ async function tell(db: Db, transferIds: readonly TransferId[]): Promise<readonl
   }
 }
 
-function tellTogether(db: Db, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
-  return db.tx(async (tx) => {
-    const rows = await lockTransfers(tx, transferIds)
-    await markAnswered(
-      tx,
-      rows.map((row) => ({ transferId: row.id, answered: answerOf(row) })),
-    )
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    return transferIds.map((transferId) => {
-      const row = byId.get(transferId)
-      if (row === undefined) throw new Error('an answer about a transfer that there is not')
-      return row
-    })
+async function tellTogether(db: Db, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
+  const byId = new Map((await takeAnswered(db, transferIds)).map((row) => [row.id, row]))
+  return transferIds.map((transferId) => {
+    const row = byId.get(transferId)
+    if (row === undefined) throw new Error('an answer about a transfer that there is not')
+    return row
   })
-}
-
-function answerOf({ status, reason }: TransferRow): Answered {
-  if (reason !== null) return 'reverted'
-  return status === 'confirmed' ? 'confirmed' : 'pending'
 }

@@ -22,16 +22,19 @@ export async function endAll(ctx: Work, tx: Tx, ends: readonly TransferEnd[]): P
   if (ends.length === 0) return []
   const now = ctx.clock.now()
   const ended = await markEnded(tx, ends, now)
-  const rows = await lockTransfers(
-    tx,
-    ends.map(({ transferId }) => transferId),
-  )
-  for (const row of rows) {
+  const byThis = new Set(ended.map((row) => row.id))
+  const others = ends.map(({ transferId }) => transferId).filter((transferId) => !byThis.has(transferId))
+  const endedBefore = others.length === 0 ? [] : await lockTransfers(tx, others)
+  for (const row of [...ended, ...endedBefore].toSorted(byId)) {
     if (isBack(row)) await releasePolicy(tx, row, row.id, now)
     if (isToBeTold(row)) await tell(ctx, tx, row)
   }
   // The withdrawal whose part a transfer is has records of its own.
-  return rows.filter((row) => ended.get(row.id) === 'transfer')
+  return ended.filter(({ purpose }) => purpose === 'transfer')
+}
+
+function byId({ id: left }: TransferRow, { id: right }: TransferRow): number {
+  return left < right ? -1 : Number(left > right)
 }
 
 /**

@@ -6,8 +6,8 @@ import { systemCtx } from '../../platform/work/runner.ts'
 import { deliveredTo } from './delivered.ts'
 import { auditEnds, end, endAll } from './ending.ts'
 import { isExpired, isFollowed, transferPurpose } from './follow.ts'
-import { markConfirmed, markPending, markSent, type TransferEnd } from './outcome-store.ts'
-import { markLeft, markStepFees, markStepsDone, setLookAt } from './route-store.ts'
+import { markConfirmed, markPending, markStepsSent, type SeenTransfer, type TransferEnd } from './outcome-store.ts'
+import { markLeft, markStepFees, markStepsDone, markStepsFinal, type StepFee, setLookAt } from './route-store.ts'
 import {
   assignStep,
   findNextStep,
@@ -17,7 +17,7 @@ import {
   type StepRow,
   type TransferRow,
 } from './store.ts'
-import { wakeWaiting } from './waiting.ts'
+import { tellWaiting, wakeWaiting } from './waiting.ts'
 import { costOf } from './weigh.ts'
 
 type Work = Omit<Ctx, 'tenant'>
@@ -29,19 +29,10 @@ type Work = Omit<Ctx, 'tenant'>
 export function transferHandler(deps: Deps): LaneHandler {
   const ctx = systemCtx(deps)
   const several = {
-    onSent: async (tx: Tx, transactions: readonly LaneTransaction[]) => {
-      const sent = (await heldAll(tx, transactions)).filter(({ step }) => movesMoney(step))
-      await markSent(
-        tx,
-        sent.map(({ step, transaction: { hash } }) => ({ transferId: step.transferId, hash })),
-      )
-    },
+    onSent: (tx: Tx, transactions: readonly LaneTransaction[]) => markStepsSent(tx, transactions),
     onMined: (tx: Tx, mined: readonly MinedTransaction[]) => inTurns(tx, mined, (turn) => onMined(ctx, tx, turn)),
-    onFinal: async (tx: Tx, mined: readonly MinedTransaction[]) => {
-      const ended: TransferRow[] = []
-      await inTurns(tx, mined, async (turn) => void ended.push(...(await onFinal(ctx, tx, turn))))
-      await auditEnds(ctx, tx, ended)
-    },
+    onFinal: (tx: Tx, mined: readonly MinedTransaction[]) => ending(ctx, tx, mined, onFinal),
+    onMinedAndFinal: (tx: Tx, mined: readonly MinedTransaction[]) => ending(ctx, tx, mined, onMinedAndFinal),
   }
   return {
     purpose: transferPurpose,
@@ -59,6 +50,18 @@ export function transferHandler(deps: Deps): LaneHandler {
   }
 }
 
+/** The ends that this makes are audited when all of them are made. */
+async function ending(
+  ctx: Work,
+  tx: Tx,
+  mined: readonly MinedTransaction[],
+  step: (ctx: Work, tx: Tx, turn: readonly Seen[]) => Promise<readonly TransferRow[]>,
+): Promise<void> {
+  const ended: TransferRow[] = []
+  await inTurns(tx, mined, async (turn) => void ended.push(...(await step(ctx, tx, turn))))
+  await auditEnds(ctx, tx, ended)
+}
+
 interface Held {
   readonly transaction: LaneTransaction
   readonly step: StepRow
@@ -70,10 +73,7 @@ type Seen = Held & { readonly receipt: Receipt }
 /** What blocks say, as of now. */
 async function onMined(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
   const own = seen.filter(({ step }) => step.kind !== 'claim')
-  await markStepFees(
-    tx,
-    own.map(({ step, transfer, receipt }) => ({ step, rawFee: feeOf(transfer, receipt) })),
-  )
+  await markStepFees(tx, own.map(feeOfStep))
   tx.afterCommit(() => wakeWaiting(ctx.db))
   const { faulty, preparing, moved } = sorted(own.filter(({ step }) => !isAside(step)))
   for (const { step, transfer, fault } of faulty)
@@ -82,12 +82,7 @@ async function onMined(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> 
   const now = ctx.clock.now()
   const [followed, ended] = parted(moved, ({ transfer }) => isFollowed(transfer))
   for (const { transfer, transaction } of followed) await markLeft(tx, transfer.id, { hash: transaction.hash, now })
-  const confirmed = ended.map(({ step, transfer, transaction: { hash }, receipt }) => ({
-    transferId: transfer.id,
-    hash,
-    rawReceived: step.kind === 'partner' ? deliveredBy(transfer, receipt) : undefined,
-  }))
-  await markConfirmed(tx, confirmed, now)
+  await markConfirmed(tx, ended.map(confirmedBy), now)
 }
 
 /** What blocks say for good; answers the transfers that ended by it. */
@@ -106,6 +101,34 @@ async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<readon
   for (const { transfer } of followed) await setLookAt(tx, transfer.id, now)
   const done = over.map(({ transfer }) => ({ transferId: transfer.id, fault: undefined }))
   return endAll(ctx, tx, [...failed, ...done])
+}
+
+/** The same at once for those whose block is at its depth when it is first seen: what only moves money and ends is written down once. */
+async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<readonly TransferRow[]> {
+  const [plain, others] = parted(seen, ({ step, transfer, receipt }) => {
+    return movesMoney(step) && !isFollowed(transfer) && faultOf(step, transfer, receipt) === undefined
+  })
+  if (others.length > 0) await onMined(ctx, tx, others)
+  const ended = others.length > 0 ? await onFinal(ctx, tx, others) : []
+  if (plain.length === 0) return ended
+  await markStepsFinal(tx, plain.map(feeOfStep), ctx.clock.now())
+  const done = plain.map((one) => ({ transferId: one.transfer.id, fault: undefined, seen: confirmedBy(one) }))
+  tx.afterCommit(() =>
+    tellWaiting(
+      ctx.db,
+      plain.map(({ transfer }) => transfer.id),
+    ),
+  )
+  return [...ended, ...(await endAll(ctx, tx, done))]
+}
+
+function feeOfStep({ step, transfer, receipt }: Seen): StepFee {
+  return { step, rawFee: feeOf(transfer, receipt) }
+}
+
+function confirmedBy({ step, transfer, transaction: { hash }, receipt }: Seen): SeenTransfer {
+  const rawReceived = step.kind === 'partner' ? deliveredBy(transfer, receipt) : undefined
+  return { transferId: transfer.id, hash, rawReceived }
 }
 
 /** Those that did not do what they were to, those after which the next step comes, and those that moved the money. */

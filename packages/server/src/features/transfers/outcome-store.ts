@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import type { ChainTransactionId } from '../../chain/port.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { type EventId, id } from '../../platform/ids.ts'
-import type { TransferId, TransferPurpose, TransferRow } from './store.ts'
+import { columns, type TransferId, TransferRow } from './store.ts'
 
 /** Bytes that move the money are stored. */
 export async function markSent(
@@ -13,6 +14,21 @@ export async function markSent(
     update transfers t set tx_hash = s.hash
     from unnest(${sent.map(({ transferId }) => transferId)}::text[], ${sent.map(({ hash }) => hash)}::text[]) as s (id, hash)
     where t.id = s.id and t.ended_at is null`)
+}
+
+/** The same of the transactions that carry out their steps. */
+export async function markStepsSent(
+  tx: Tx,
+  sent: readonly { readonly id: ChainTransactionId; readonly hash: string }[],
+): Promise<void> {
+  await tx.run(sql`
+    with held as (
+      select t.id, given.hash
+      from unnest(${sent.map(({ id }) => id)}::text[], ${sent.map(({ hash }) => hash)}::text[]) as given (transaction_id, hash)
+        join transfer_steps s using (transaction_id) join transfers t on t.id = s.transfer_id
+      where s.kind in ('send', 'partner') and t.ended_at is null order by t.id for update of t
+    )
+    update transfers t set tx_hash = h.hash from held h where t.id = h.id`)
 }
 
 export interface SeenTransfer {
@@ -43,41 +59,51 @@ export interface TransferEnd {
   readonly transferId: TransferId
   /** Why it failed; undefined where it did what it was to do. */
   readonly fault: string | undefined
+  /** The block that shows it, where that was not written down before. */
+  readonly seen?: SeenTransfer
 }
 
-const Ended = z.object({ id: id('wtx'), purpose: z.enum(['transfer', 'withdrawal']) })
+const Ended = TransferRow.extend({ purpose: z.enum(['transfer', 'withdrawal']) })
+export type EndedTransfer = z.output<typeof Ended>
 
-/** One that has ended stays as it is; the approval of one that failed is to be looked at. Answers those that ended by this, and whose they are. */
-export async function markEnded(
-  tx: Tx,
-  ends: readonly TransferEnd[],
-  now: Date,
-): Promise<ReadonlyMap<TransferId, TransferPurpose>> {
-  const rows = await tx.many(
+/** One that has ended stays as it is; the approval of one that failed is to be looked at. Answers those that ended by this. */
+export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Promise<EndedTransfer[]> {
+  return tx.many(
     Ended,
     sql`
-    update transfers t set status = case when e.fault is null then 'confirmed' else 'failed' end, reason = e.fault, ended_at = ${now}, look_at = null,
-      revoke_at = case when e.fault is not null and exists (select from transfer_steps s
-        where s.transfer_id = t.id and s.kind = 'approve' and s.transaction_id is not null) then ${now}::timestamptz end
+    update transfers set status = case when fault is null then 'confirmed' else 'failed' end, reason = fault, ended_at = ${now}, look_at = null,
+      tx_hash = coalesce(seen_hash, tx_hash), raw_received = coalesce(seen_received, raw_received),
+      confirmed_at = case when seen_hash is null then confirmed_at else ${now}::timestamptz end,
+      left_at = case when seen_hash is null then left_at else ${now}::timestamptz end,
+      raw_fee = coalesce((select sum(s.raw_fee) from transfer_steps s where s.transfer_id = id and s.kind not in ('claim', 'revoke')), raw_fee),
+      revoke_at = case when fault is not null and exists (select from transfer_steps s
+        where s.transfer_id = id and s.kind = 'approve' and s.transaction_id is not null) then ${now}::timestamptz end
     from unnest(
-      ${ends.map(({ transferId }) => transferId)}::text[], ${ends.map(({ fault }) => fault ?? null)}::text[]
-    ) as e (id, fault)
-    where t.id = e.id and t.ended_at is null returning t.id, t.purpose`,
+      ${ends.map(({ transferId }) => transferId)}::text[], ${ends.map(({ fault }) => fault ?? null)}::text[],
+      ${ends.map(({ seen }) => seen?.hash ?? null)}::text[], ${ends.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[]
+    ) as given (given_id, fault, seen_hash, seen_received)
+    where id = given_id and ended_at is null returning ${columns}, purpose`,
   )
-  return new Map(rows.map((row) => [row.id, row.purpose]))
 }
 
 export type Answered = NonNullable<TransferRow['answered']>
 
-/** What first answers said; a later one changes nothing, since nobody knows which of them arrived. */
-export async function markAnswered(
-  tx: Tx,
-  told: readonly { readonly transferId: TransferId; readonly answered: Answered }[],
-): Promise<void> {
-  await tx.run(sql`
-    update transfers t set answered = a.answered
-    from unnest(${told.map(({ transferId }) => transferId)}::text[], ${told.map(({ answered }) => answered)}::text[]) as a (id, answered)
-    where t.id = a.id and t.answered is null`)
+/**
+ * Reads transfers as their callers are told them now, and keeps what that says; a later answer changes nothing, since nobody knows which of
+ * them arrived. Both in one statement, which holds the rows in one order, so that none wait crosswise.
+ */
+export function takeAnswered(db: Queryable, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
+  return db.many(
+    TransferRow,
+    sql`
+    with held as (
+      select ${columns} from transfers where id = any(${transferIds}::text[]) order by id for update
+    ), told as (
+      update transfers t set answered = case when h.reason is not null then 'reverted' when h.status = 'confirmed' then 'confirmed' else 'pending' end
+      from held h where t.id = h.id and t.answered is null
+    )
+    select * from held`,
+  )
 }
 
 export async function markTold(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {

@@ -20,6 +20,17 @@ export async function markStepFees(tx: Tx, fees: readonly StepFee[]): Promise<vo
     where id = any(${ids}::text[]) and ended_at is null`)
 }
 
+/** Both at once: the steps' transactions are at their depth, and this is what the chain took for them. Their transfers' fee is reckoned at their end. */
+export async function markStepsFinal(tx: Tx, fees: readonly StepFee[], now: Date): Promise<void> {
+  await tx.run(sql`
+    update transfer_steps s set raw_fee = f.fee, done_at = coalesce(s.done_at, ${now})
+    from unnest(
+      ${fees.map(({ step }) => step.transferId)}::text[], ${fees.map(({ step }) => step.position)}::integer[],
+      ${fees.map(({ rawFee }) => rawFee)}::numeric[]
+    ) as f (id, position, fee)
+    where s.transfer_id = f.id and s.position = f.position`)
+}
+
 /** The steps' transactions are at their depth, or can never be in a block. */
 export async function markStepsDone(tx: Tx, steps: readonly StepRow[], now: Date): Promise<void> {
   await tx.run(sql`

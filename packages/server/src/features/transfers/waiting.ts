@@ -34,6 +34,14 @@ class Watch {
     this.#woken.resolve()
   }
 
+  /** These have an outcome: whoever waits for them need not look. */
+  tell(transferIds: readonly TransferId[]): void {
+    for (const transferId of transferIds) {
+      for (const resolve of this.#waiting.get(transferId) ?? []) resolve()
+      this.#waiting.delete(transferId)
+    }
+  }
+
   async #untilWoken(): Promise<void> {
     const waiting = new AbortController()
     await Promise.race([this.#woken.promise, pause(lookMs, waiting.signal)])
@@ -48,8 +56,7 @@ class Watch {
     while (this.#waiting.size > 0) {
       await this.#untilWoken()
       const decided = await listDecided(this.#db, [...this.#waiting.keys()]).catch(() => [])
-      for (const transferId of decided) for (const resolve of this.#waiting.get(transferId) ?? []) resolve()
-      for (const transferId of decided) this.#waiting.delete(transferId)
+      this.tell(decided)
     }
     this.#looking = false
   }
@@ -67,4 +74,9 @@ export async function waitForOutcome(db: Db, transferId: TransferId, waitMs: num
 /** Wakes those of this process who wait; elsewhere they look by themselves. Called after the commit of what they wait for. */
 export function wakeWaiting(db: Db): void {
   watches.get(db)?.wake()
+}
+
+/** Answers those of this process who wait for these, of which blocks have said what became of them. After the commit too. */
+export function tellWaiting(db: Db, transferIds: readonly TransferId[]): void {
+  watches.get(db)?.tell(transferIds)
 }
