@@ -43,6 +43,7 @@ const sent = {
     receivedToken: null,
     destinationTxHash: null,
     refundTxHash: null,
+    refundedAt: null,
     confirmedAt: null,
   },
   createdAt: '2026-11-22T10:00:00.000Z',
