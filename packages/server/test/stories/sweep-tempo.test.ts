@@ -59,8 +59,8 @@ async function completed(at: World, by: Org, family: Swept, sweepId: unknown) {
 }
 
 /** Transactions that a child of the family sent, as the chain counts them. */
-function countOf(address: Address): Promise<number> {
-  return createPublicClient({ transport: http(tempo.rpcUrl) }).getTransactionCount({ address })
+function countOf(address: Address, chain = tempo): Promise<number> {
+  return createPublicClient({ transport: http(chain.rpcUrl) }).getTransactionCount({ address })
 }
 
 test('children on Tempo are swept to the last unit, each by a transaction of its own that the operator pays for', async () => {
@@ -95,12 +95,13 @@ test('two requests in the same instant, at two processes that both work, sweep e
 }, 60_000)
 
 test('the process that works goes away after every step, and another goes on; each child is swept once', async () => {
-  const orphaned = await aWorld({ chains: [tempo], config: { role: 'api' } })
-  const node = createTestClient({ mode: 'anvil', transport: http(tempo.rpcUrl) })
+  const chain = await startChain({ network: 'tempo-moderato' })
+  const orphaned = await aWorld({ chains: [chain], config: { role: 'api' } })
+  const node = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) })
   try {
-    await fundToken(tempo, 'pathUSD', settlerOf(orphaned.server), 50_000_000n)
+    await fundToken(chain, 'pathUSD', settlerOf(orphaned.server), 50_000_000n)
     const by = await orphaned.organisation()
-    const family = await aFamily(orphaned, by, tempo, { count: 4, of })
+    const family = await aFamily(orphaned, by, chain, { count: 4, of })
     const asked = await sweep(orphaned, by, family, body)
     const progressOf = async () => {
       const row = z.object({ seen: z.string() })
@@ -109,7 +110,8 @@ test('the process that works goes away after every step, and another goes on; ea
       return (await orphaned.database.db.one(row, statement)).seen
     }
     const stages = new Set<string>()
-    await node.setAutomine(false)
+    // The node mines by itself and at intervals, both of which this ends; for the rest of its life it mines when it is told to.
+    await node.setIntervalMining({ interval: 0 })
     // The first finds no block for what it sends, and cannot end what it began before it is seen.
     const nextProgress = async () => {
       if (stages.size > 1) await node.mine({ blocks: 1 })
@@ -124,11 +126,11 @@ test('the process that works goes away after every step, and another goes on; ea
     expect(stages.size, 'ends at as many stages').toBeGreaterThanOrEqual(2)
     const { children } = await childrenOf(orphaned, by, family, asked.body.id)
     expect(children.map(({ status }) => status)).toEqual(['swept', 'swept', 'swept', 'swept'])
-    expect(await Promise.all(family.children.map(({ address }) => countOf(address)))).toEqual([1, 1, 1, 1])
-    expect(await alpha(family.address)).toBe(4_000_000n)
+    expect(await Promise.all(family.children.map(({ address }) => countOf(address, chain)))).toEqual([1, 1, 1, 1])
+    expect(await tokenBalance(chain, 'AlphaUSD', family.address)).toBe(4_000_000n)
   } finally {
-    await node.setAutomine(true)
     await orphaned.stop()
+    await chain.stop()
   }
 }, 60_000)
 
