@@ -12,6 +12,7 @@ import {
   stepsOf,
   weiOf,
 } from '../../test/lane-stage.ts'
+import { Death, lifeOf, mortalDb } from '../../test/mortal.ts'
 import type { LaneParts } from './lane.ts'
 
 let database: TestDatabase
@@ -61,8 +62,6 @@ test('several payments in one lane all arrive once, wherever the process dies be
   }
 })
 
-class Death extends Error {}
-
 /** Answers whether the process died: at its n-th step everything fails, and goes on failing, as for a process that is gone. */
 async function runUntilDeath(lifetime: number): Promise<boolean> {
   const mortal = mortalParts(stage.parts, lifetime)
@@ -75,34 +74,17 @@ async function runUntilDeath(lifetime: number): Promise<boolean> {
 }
 
 function mortalParts(parts: LaneParts, lifetime: number): { parts: LaneParts; isDead(): boolean } {
-  let steps = 0
-  const step = (): void => {
-    steps += 1
-    if (steps >= lifetime) throw new Death('this process is gone')
-  }
-  const around = async <T>(work: () => Promise<T>): Promise<T> => {
-    step()
-    const result = await work()
-    step()
-    return result
-  }
+  const life = lifeOf(lifetime)
+  const { around } = life
   const { db } = parts.deps
   const { chain } = parts
   return {
-    isDead: () => steps >= lifetime,
+    isDead: life.isDead,
     parts: {
       ...parts,
       deps: {
         ...parts.deps,
-        db: {
-          ...db,
-          one: (row, statement) => around(() => db.one(row, statement)),
-          maybeOne: (row, statement) => around(() => db.maybeOne(row, statement)),
-          many: (row, statement) => around(() => db.many(row, statement)),
-          run: (statement) => around(() => db.run(statement)),
-          // Also at the end of the work and before its commit, so that all of it is rolled back.
-          tx: (work) => around(() => db.tx((tx) => around(() => work(tx)))),
-        },
+        db: mortalDb(db, life),
       },
       signerOf: (account) => {
         const signer = parts.signerOf(account)

@@ -13,6 +13,7 @@ import type { Deps } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { aSigner } from '../lane-stage.ts'
+import { Death, lifeOf, mortalDb } from '../mortal.ts'
 import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
@@ -72,21 +73,10 @@ async function countOpen(deps: Deps): Promise<bigint> {
   return (await deps.db.one(z.object({ count: z.bigint() }), statement)).count
 }
 
-class Death extends Error {}
-
 /** The same worker, at whose n-th step everything fails and goes on failing, as for a process that is gone. */
 function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDead(): boolean } {
-  let steps = 0
-  const step = (): void => {
-    steps += 1
-    if (steps >= lifetime) throw new Death('this process is gone')
-  }
-  const around = async <T>(doing: () => Promise<T>): Promise<T> => {
-    step()
-    const result = await doing()
-    step()
-    return result
-  }
+  const life = lifeOf(lifetime)
+  const { around } = life
   const { db, chains, walletKeys } = own.deps
   const real = chains.on(network)
   const dying = {
@@ -98,15 +88,7 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
   }
   const deps: Deps = {
     ...own.deps,
-    db: {
-      ...db,
-      one: (row, statement) => around(() => db.one(row, statement)),
-      maybeOne: (row, statement) => around(() => db.maybeOne(row, statement)),
-      many: (row, statement) => around(() => db.many(row, statement)),
-      run: (statement) => around(() => db.run(statement)),
-      // Also at the end of the work and before its commit, so that all of it is rolled back.
-      tx: (doing) => around(() => db.tx((tx) => around(() => doing(tx)))),
-    },
+    db: mortalDb(db, life),
     chains: { ...chains, on: () => dying },
     walletKeys: {
       ...walletKeys,
@@ -125,7 +107,7 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
     signTransaction: (fields: Parameters<typeof own.signer.signTransaction>[0]) =>
       around(() => own.signer.signTransaction(fields)),
   }
-  return { isDead: () => steps >= lifetime, worker: { ...own, deps, signer } }
+  return { isDead: life.isDead, worker: { ...own, deps, signer } }
 }
 
 async function dieAt(lifetime: number): Promise<boolean> {

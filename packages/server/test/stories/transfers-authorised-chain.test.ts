@@ -21,6 +21,7 @@ import { id } from '../../src/platform/ids.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { auditedActions } from '../audited.ts'
 import { aSigner } from '../lane-stage.ts'
+import { Death, lifeOf, mortalDb } from '../mortal.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
@@ -140,21 +141,10 @@ async function rowOf(transfer: Asked) {
   )
 }
 
-class Death extends Error {}
-
 /** The same worker, at whose n-th step everything fails and goes on failing, as for a process that is gone. */
 function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDead(): boolean } {
-  let steps = 0
-  const step = (): void => {
-    steps += 1
-    if (steps >= lifetime) throw new Death('this process is gone')
-  }
-  const around = async <T>(doing: () => Promise<T>): Promise<T> => {
-    step()
-    const result = await doing()
-    step()
-    return result
-  }
+  const life = lifeOf(lifetime)
+  const { around } = life
   const { db, chains, walletKeys } = own.deps
   const real = chains.on(network)
   const dying = {
@@ -164,15 +154,7 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
   }
   const deps: Deps = {
     ...own.deps,
-    db: {
-      ...db,
-      one: (row, statement) => around(() => db.one(row, statement)),
-      maybeOne: (row, statement) => around(() => db.maybeOne(row, statement)),
-      many: (row, statement) => around(() => db.many(row, statement)),
-      run: (statement) => around(() => db.run(statement)),
-      // Also at the end of the work and before its commit, so that all of it is rolled back.
-      tx: (doing) => around(() => db.tx((tx) => around(() => doing(tx)))),
-    },
+    db: mortalDb(db, life),
     chains: { ...chains, on: () => dying },
     walletKeys: {
       ...walletKeys,
@@ -186,7 +168,7 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
       },
     },
   }
-  return { isDead: () => steps >= lifetime, worker: { ...own, deps } }
+  return { isDead: life.isDead, worker: { ...own, deps } }
 }
 
 test('a process may die before or after any step, and the next one brings the money to its recipient exactly once', async () => {
