@@ -7,6 +7,7 @@ import { lockTransfer, type TransferId } from './store.ts'
 
 const first: TransferId = 'wtx_01h455vb4pex5vsknk084sn02q'
 const second: TransferId = 'wtx_01h455vb4pex5vsknk084sn02r'
+const third: TransferId = 'wtx_01h455vb4pex5vsknk084sn02s'
 let database: TestDatabase
 
 beforeAll(async () => {
@@ -19,7 +20,7 @@ beforeAll(async () => {
     insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
       from_token, to_token, decimals, raw_amount, route, route_reason, status, created_at)
     select id, 'org_01h455vb4pex5vsknk084sn02q', 'test', 'mwt_01h455vb4pex5vsknk084sn02q', '0xfrom', '0xto', 'base', 'base-sepolia', 'base', 'base-sepolia', 'USDC', 'USDC', 6, 1, 'direct', '',
-      'pending', now() from unnest(${[first, second]}::text[]) as id`)
+      'pending', now() from unnest(${[first, second, third]}::text[]) as id`)
 })
 afterAll(() => database?.drop())
 
@@ -44,4 +45,24 @@ test('callers who are answered together are answered, also where what a block sa
     await lockTransfer(tx, first)
   })
   expect(await asked).toEqual([first, second])
+})
+
+test('who is answered while a block is written down is told what it says, and that is kept as what he was told', async () => {
+  const { db } = database
+  const answered = sql`select answered from transfers where id = ${third}`
+  let asked: Promise<{ readonly status: string }> | undefined
+  await db.tx(async (tx) => {
+    await lockTransfer(tx, third)
+    asked = answeredState(db, third)
+    asked.catch(() => undefined)
+    await expect.poll(waiting).toBeGreaterThan(0)
+    await tx.run(sql`update transfers set status = 'confirmed', confirmed_at = now() where id = ${third}`)
+  })
+  expect((await asked)?.status).toBe('confirmed')
+  expect(await db.one(z.object({ answered: z.string() }), answered)).toEqual({ answered: 'confirmed' })
+  await db.run(sql`update transfers set status = 'failed', reason = 'reverted', ended_at = now() where id = ${third}`)
+  expect((await answeredState(db, third)).status).toBe('failed')
+  expect(await db.one(z.object({ answered: z.string() }), answered), 'the first answer stays').toEqual({
+    answered: 'confirmed',
+  })
 })
