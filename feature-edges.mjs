@@ -1,14 +1,15 @@
 /** The edges between feature rooms, from the one that imports to those whose index it may use. */
 export const featureEdges = {
-  payments: ['plans', 'wallets'],
-  wallets: ['plans', 'chains'],
+  payments: ['plans', 'relayer', 'wallets'],
+  wallets: ['plans', 'chains', 'relayer'],
   organisations: ['plans'],
   account: ['organisations', 'plans', 'billing'],
   billing: ['plans', 'organisations'],
   chains: [],
   plans: [],
+  relayer: [],
   sessions: ['payments', 'plans', 'vaults'],
-  transfers: ['chains', 'plans', 'wallets'],
+  transfers: ['chains', 'plans', 'relayer', 'wallets'],
   vaults: ['plans'],
   registry: [],
   webhooks: ['plans'],

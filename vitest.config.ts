@@ -1,5 +1,6 @@
-import { defineConfig } from 'vitest/config'
-import type { Reporter } from 'vitest/node'
+import { globSync } from 'node:fs'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { BaseSequencer, type Reporter, type TestSpecification } from 'vitest/node'
 
 /** The last line says in plain words how many tests there were, for whoever reads a log and not a screen. */
 const closingLine: Reporter = {
@@ -10,17 +11,88 @@ const closingLine: Reporter = {
   },
 }
 
+/** Begin first, longest first: a long file that begins last would run alone at the end. */
+const longest = [
+  'packages/server/test/crash/webhook-storm.test.ts',
+  'packages/server/test/settlement-sim.test.ts',
+  'packages/server/test/crash/expiries.test.ts',
+  'packages/devnet/test/start.test.ts',
+  'packages/server/test/crash/transfers.test.ts',
+  'packages/server/test/crash/kill.test.ts',
+  'packages/server/test/crash/vaults.test.ts',
+  'packages/server/test/crash/vault-moments.test.ts',
+  'packages/devnet/test/demo.test.ts',
+  'packages/server/test/serve.test.ts',
+  'packages/mcp/test/agent.test.ts',
+]
+
+/** These measure or change what belongs to a whole process: its memory, its environment. */
+const ownProcess = [
+  'packages/server/src/custody/aws-kms.test.ts',
+  'packages/server/src/platform/http/http.test.ts',
+  'packages/server/src/platform/memory.test.ts',
+  'packages/server/test/stories/custody-unavailable.test.ts',
+]
+
+/** Pure functions, and single features on a database. */
+const quick = ['packages/{protocol,server}/src/**/*.test.ts', 'packages/{sdk,mcp}/test/*.test.ts']
+
+/** Beside those of `quick`, but with a chain, another program, a large database, or many seconds of computing. */
+const slowBesideQuick = [
+  'packages/mcp/test/agent.test.ts',
+  'packages/protocol/src/{merkle,seal-verify}.test.ts',
+  'packages/sdk/test/{middleware-mpp,middleware-sessions,published,sessions-real}.test.ts',
+  'packages/server/src/**/*-{anvil,crash,tempo}.test.ts',
+  'packages/server/src/admin/admin.test.ts',
+  'packages/server/src/chain/account-lanes.test.ts',
+  'packages/server/src/custody/{custody,rotate-kek,wallet-keys}.test.ts',
+  'packages/server/src/features/{billing/billing,registry/registry,webhooks/webhooks}.test.ts',
+  'packages/server/src/features/vaults/{quota,seal,vaults,files/upload,stream/streams}.test.ts',
+  'packages/server/src/features/wallets/{byo,large-tables,children/children,managed/managed}.test.ts',
+  'packages/server/src/features/wallets/screening/{deposits,screening}.test.ts',
+  'packages/server/src/files/{contract,disk}.test.ts',
+  'packages/server/src/partners/screening/{read-list,refresh}.test.ts',
+]
+
+const everything = ['bench/*.test.ts', 'packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts']
+
+const quickFiles = globSync(quick, { cwd: import.meta.dirname, exclude: [...ownProcess, ...slowBesideQuick] })
+
+/** Slow files run first and quick ones last, so that the workers end together. */
+const order = ['slow', 'process', 'quick']
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId, project }: TestSpecification): number => {
+      const found = longest.findIndex((file) => moduleId.endsWith(file))
+      return found === -1 ? longest.length + order.indexOf(project.name) : found
+    }
+    return (await super.sort(files)).sort((one, other) => place(one) - place(other))
+  }
+}
+
+function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
+  return { extends: true, test: { ...test, name } }
+}
+
 export default defineConfig({
   test: {
-    include: ['bench/*.test.ts', 'packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
     globalSetup: ['packages/server/test/global-setup.ts'],
     pool: 'forks',
-    maxWorkers: 2,
-    testTimeout: 90_000,
-    hookTimeout: 90_000,
+    // More than the two cores of CI: a test waits for its server, its chain or its database half of the time.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     retry: 0,
-    // A poll tells what comes, not how soon: vitest's own second is short where two workers share two cores.
-    expect: { poll: { timeout: 20_000 } },
+    // A poll tells what comes, not how soon: vitest's own second is short where three workers share two cores.
+    expect: { poll: { timeout: 60_000 } },
     reporters: ['default', closingLine],
+    // Files of one project share the processes that run them, and so all code is loaded once and not once for each file.
+    projects: [
+      project('process', { include: ownProcess, isolate: true }),
+      project('quick', { include: quickFiles, isolate: false }),
+      project('slow', { include: everything, exclude: [...ownProcess, ...quickFiles], isolate: false }),
+    ],
   },
 })

@@ -1,6 +1,7 @@
 import os from 'node:os'
 import { benchChallenge, fullChallenge, quickChallenge } from './challenge.ts'
 import { createClosing } from './closing.ts'
+import { benchFairness, fullFairness, quickFairness } from './fairness.ts'
 import { benchMpp, fullMpp, quickMpp } from './mpp.ts'
 import { benchSettle, fullSettle, quickSettle } from './settle.ts'
 import { benchTransfers, fullTransfers, quickTransfers } from './transfers.ts'
@@ -24,6 +25,7 @@ const benches = {
   verify: () => benchVerify(quick ? quickVerify : fullVerify, closing),
   settle: () =>
     benchSettle(quick ? quickSettle : fullSettle, closing, blockGas === undefined ? undefined : Number(blockGas)),
+  fairness: () => benchFairness(quick ? quickFairness : fullFairness, closing),
   webhooks: () => benchWebhooks(quick ? quickWebhooks : fullWebhooks, closing),
   transfers: () => benchTransfers(quick ? quickTransfers : fullTransfers, closing),
   wallets: () => benchWallets(quick ? quickWallets : fullWallets, closing, askedOf(walletParts)),

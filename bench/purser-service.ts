@@ -6,13 +6,16 @@ import { type Ready, runAsChild, setting } from './child-side.ts'
 
 /**
  * The real service, all roles in one process, as `npm run serve` boots it: only its limits are raised, because one key here
- * stands for many customers. With BENCH_SEED it founds the organisation whose key the benchmark uses.
+ * stands for many customers. With BENCH_SEED it founds the organization whose key the benchmark uses, and another.
  */
 await runAsChild(async () => {
   const server = await bootServer(config())
   giveBackStartMemory()
   const ready: Ready = { port: String(server.port), settler: server.settlerAddress }
-  const seeded = process.env.BENCH_SEED === 'yes' ? { apiKey: await foundWithKey(server) } : {}
+  const isSeeded = process.env.BENCH_SEED === 'yes'
+  const seeded = isSeeded
+    ? { apiKey: await foundWithKey(server, 'bench'), otherKey: await foundWithKey(server, 'other') }
+    : {}
   return { ready: { ...ready, ...seeded }, stop: () => server.stop() }
 })
 
@@ -41,21 +44,23 @@ function config(): Config {
     transferWaitMs: 30_000,
     facilitatorWaitMs: 45_000,
     sponsorTempoFees: false,
+    sandboxScreening: true,
     settleMicroUsdMin: 1_000n,
-    settleGasPerDayMax: 1_000_000_000_000_000n,
+    settleNanoUsdPerDayMax: 1_000_000_000_000_000n,
+    verifiedSecondsMax: 3_600,
     challengesPerCallerMax: 1_000_000,
     webhooksAllowPrivate: true,
     files: { directory: process.env.BENCH_FILES_DIR ?? `${setting('BENCH_KEY_FILE')}-files` },
   }
 }
 
-async function foundWithKey({ deps }: RunningServer): Promise<string> {
+async function foundWithKey({ deps }: RunningServer, name: string): Promise<string> {
   const acting = { ...deps, actor: { kind: 'operator' }, requestId: newId('req', deps) } as const
   const { apiKeys } = await deps.db.tx(async (tx) => {
     const now = deps.clock.now()
     const account = {
       id: newId('acc', deps),
-      email: 'bench@example.com',
+      email: `${name}@example.com`,
       name: 'Bench',
       acceptedAt: now,
       createdAt: now,

@@ -99,17 +99,25 @@ export async function startPurser(ground: Ground, home: Home, rpcUrl = ground.ch
   const settler = addressIn(child.ready('settler'))
   await fundNative(ground.chain, settler, settlerFunds)
   home.walletId ??= await registerWallet(port, headers, ground)
-  const walletId = home.walletId
+  const watched = [
+    { name: 'service', pid: child.pid },
+    { name: 'PostgreSQL', pid: home.postgres.pid, tree: true },
+  ]
+  return { name: 'purser', child, port, settler, watched, ...verifying(headers, home.walletId) }
+}
+
+/** Another organization at the same service, with a wallet of its own. Only the first start at a home knows its key. */
+export async function otherTenant(side: PurserSide, ground: Ground): Promise<PurserSide> {
+  const headers = { authorization: `Bearer ${side.child.ready('otherKey')}` }
+  return { ...side, ...verifying(headers, await registerWallet(side.port, headers, ground)) }
+}
+
+function verifying(
+  headers: PurserSide['headers'],
+  walletId: string,
+): Pick<PurserSide, 'headers' | 'verifyRequest' | 'isVerified'> {
   return {
-    name: 'purser',
-    child,
-    port,
     headers,
-    settler,
-    watched: [
-      { name: 'service', pid: child.pid },
-      { name: 'PostgreSQL', pid: home.postgres.pid, tree: true },
-    ],
     verifyRequest: (payment) => postRequest('/payments/verify', verifyBody(payment, walletId), headers),
     isVerified: ({ status, body }) => status === 200 && parseObject(body).valid === true,
   }

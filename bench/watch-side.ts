@@ -3,6 +3,7 @@ import { createChains } from '../packages/server/src/chain/index.ts'
 import { takeLease } from '../packages/server/src/features/wallets/deposits/cursor-store.ts'
 import { createFollower } from '../packages/server/src/features/wallets/deposits/follow.ts'
 import { createWatched } from '../packages/server/src/features/wallets/deposits/watched.ts'
+import { createFakeScreening } from '../packages/server/src/partners/screening/index.ts'
 import { systemClock } from '../packages/server/src/platform/clock.ts'
 import type { Deps } from '../packages/server/src/platform/ctx.ts'
 import { openDb } from '../packages/server/src/platform/db/db.ts'
@@ -34,7 +35,15 @@ await runAsChild(async () => {
     rpcUrls: { 'base-sepolia': [nodeUrl] },
     rpcTimeoutMs: 20_000,
   })
-  const deps = { db, clock: systemClock, random: systemRandom, log, metrics: createMetrics() } as unknown as Deps
+  const screening = createFakeScreening(() => systemClock.now())
+  const deps = {
+    db,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    metrics: createMetrics(),
+    screening,
+  } as unknown as Deps
   const watched = createWatched(deps, 'test')
   const lease = await takeLease(db, network.name, { name: 'bench', leaseMs: 600_000 })
   if (lease === undefined) throw new Error('another process leads')

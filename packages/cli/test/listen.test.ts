@@ -221,7 +221,7 @@ test('people read a line for each event, and never the whole key', async () => {
 })
 
 async function said(purser: ListeningProcess, what: RegExp): Promise<void> {
-  await expect.poll(() => purser.text(), { timeout: 30_000, interval: 20 }).toMatch(what)
+  await expect.poll(() => purser.text(), { timeout: 90_000, interval: 20 }).toMatch(what)
 }
 
 test('the API key goes to the service alone, and the receiver gets nothing but what a delivery carries', async () => {

@@ -33,6 +33,7 @@ export function devConfig(settings: DevSettings): Config {
       SANDBOX_POOL_ADDRESS: sandboxPoolAddress,
       SANDBOX_BRIDGE_ADDRESS: sandboxBridgeAddress,
       SPONSOR_TEMPO_FEES: 'true',
+      SANDBOX_SCREENING: 'true',
       WEBHOOKS_ALLOW_PRIVATE: 'true',
       LOG_LEVEL: settings.logLevel ?? 'warn',
       ...Object.fromEntries(rpcVariables),

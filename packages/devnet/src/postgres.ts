@@ -14,6 +14,8 @@ export type PostgresOptions = {
   dataDir: string
   log?: (line: string) => void
   maxConnections?: number
+  /** Settings of the server besides ours, by their names in postgresql.conf. */
+  settings?: Readonly<Record<string, string>>
 }
 
 export type Postgres = {
@@ -33,7 +35,7 @@ const portName = 5432 // names the socket file; no TCP port is opened
 
 /**
  * Runs native PostgreSQL 18 on a data directory, as root or not, with nothing installed but npm packages. What it
- * acknowledged survives a crash of either process and a power cut: fsync stays on. A server that a killed launcher left
+ * acknowledged survives a crash of either process and a power cut: fsync is on unless `settings` turns it off. A server that a killed launcher left
  * behind is ended first. Two launchers never share a directory: the second gets a InUseError.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
@@ -76,8 +78,12 @@ async function launch(options: Launch): Promise<Postgres> {
   }
 }
 
-function spawnServer({ native, cluster, runAs, maxConnections = 100 }: Launch, socketDir: string): ChildProcess {
-  const settings = { listen_addresses: '', unix_socket_directories: socketDir, max_connections: String(maxConnections) }
+function spawnServer(
+  { native, cluster, runAs, maxConnections = 100, settings: more = {} }: Launch,
+  socketDir: string,
+): ChildProcess {
+  const own = { listen_addresses: '', unix_socket_directories: socketDir, max_connections: String(maxConnections) }
+  const settings = { ...more, ...own }
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   return spawn(path.join(native, 'bin', 'postgres'), ['-D', cluster, '-p', String(portName), ...args], {
     ...runAs,

@@ -73,7 +73,9 @@ describe.each(pairsOf(keysOf(shops)))(
       const replays = await Promise.all(Array.from({ length: 5 }, () => fetch(`${shop.url}/report`, { headers: sent })))
 
       expect(replays.map(({ status }) => status)).toEqual([409, 409, 409, 409, 409])
-      expect(await replays[0]?.json()).toMatchObject({ code: 'duplicate-payment' })
+      // Until the shop has reported the delivery, a copy is refused because the answer may still be under way.
+      const codes = await Promise.all(replays.map(async (replay) => (await replay.json()).code))
+      for (const code of codes) expect(['duplicate-payment', 'delivery-in-progress']).toContain(code)
       expect(shop.served).toHaveLength(1)
       expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(rawPrice)
       expect(await logsOf(world, org, wallet.id)).toHaveLength(1)

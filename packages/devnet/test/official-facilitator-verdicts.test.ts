@@ -65,6 +65,7 @@ async function bodies(): Promise<Readonly<Record<string, FacilitatorBody>>> {
     'too old': await signed({ validBefore: String(now - 1) }),
     'not yet valid': await signed({ validAfter: String(now + 600) }),
     'too little': await signed({ value: '9999' }),
+    'too much': await signed({ value: '10001' }),
     nothing: await signed({ value: '0' }),
     'of somebody poor': await aPaymentBody(world, org, { payer: poor, wallet }),
     'value changed': await tampered({ value: '1' }),

@@ -1,10 +1,12 @@
 import { x402HTTPClient } from '@x402/core/client'
+import { SettleError, VerifyError } from '@x402/core/types'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { withBazaar } from '@x402/extensions/bazaar'
 import { appendPaymentIdentifierToExtensions } from '@x402/extensions/payment-identifier'
 import { x402Client } from '@x402/fetch'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { sql } from '../../server/src/platform/db/db.ts'
 import { aPayer, aWorld, codeOf, type Org, type World } from '../../server/test/world.ts'
 import { type DevChain, startChain } from '../src/chains.ts'
 import { tokenBalance } from '../src/faucet.ts'
@@ -167,6 +169,47 @@ test('while the chain has not said, the official server asks again and is told t
   expect(await logsOf(wallet.id)).toMatchObject([{ status: 'settled' }])
 })
 
+test('a seller’s limit or outage is an answer that the official client reads, and a buyer sees nothing of the seller’s account', async () => {
+  const wallet = await world.wallet(org)
+  const { account } = await aPayer(chain)
+  const limited = await world.another({ keyLimit: { perSecond: 1, burst: 1 } })
+  const till = { facilitatorUrl: `${limited.base}/facilitator`, apiKey: org.testKey, payTo: wallet.address }
+  const shop = await officialExpressShop({ ...till, facilitatorUrl: `${world.base}/facilitator` })
+  cleanUps.push(shop.stop)
+  const headers = await paymentFor(`${shop.url}/report`, account)
+  const { paymentPayload, paymentRequirements } = bodyOf(headers)
+  const client = facilitatorClient(till)
+  const ask = (verb: 'verify' | 'settle') =>
+    client[verb](paymentPayload, paymentRequirements).catch((error: unknown) => error)
+  await ask('verify')
+  const [verified, settled] = [await ask('verify'), await ask('settle')]
+  expect(verified).toBeInstanceOf(VerifyError)
+  expect(verified).toMatchObject({ statusCode: 429, invalidReason: 'unexpected_verify_error' })
+  expect(settled).toBeInstanceOf(SettleError)
+  expect(settled).toMatchObject({
+    statusCode: 429,
+    errorReason: 'unexpected_settle_error',
+    transaction: '',
+    network: 'eip155:84532',
+  })
+
+  const small = await world.organisation('hobby')
+  const month = world.server.deps.clock.now().toISOString().slice(0, 7)
+  await world.database.db.run(sql`
+    insert into usage_counters (organisation_id, environment, kind, period, used) values (${small.id}, 'test', 'payments', ${month}, 1000000)
+    on conflict (organisation_id, environment, kind, period) do update set used = excluded.used`)
+  const full = await officialExpressShop({
+    ...till,
+    facilitatorUrl: `${world.base}/facilitator`,
+    apiKey: small.testKey,
+  })
+  cleanUps.push(full.stop)
+  const refused = await fetch(`${full.url}/report`, { headers: await paymentFor(`${full.url}/report`, account) })
+  const shown = `${Buffer.from(refused.headers.get('payment-required') ?? '', 'base64')}${await refused.text()}`
+  expect([refused.status, full.served]).toEqual([402, []])
+  expect(shown).not.toMatch(/problems|payment-limit|upgradeUrl|requestId/)
+})
+
 test('the payer’s name for a payment is kept: the same payment under it is used, another one is a conflict', async () => {
   const wallet = await world.wallet(org)
   const { account } = await aPayer(chain)
@@ -229,7 +272,7 @@ async function headerFor(
 }
 
 /** What a server would send to its facilitator for this header. */
-function bodyOf(headers: Record<string, string>): object {
+function bodyOf(headers: Record<string, string>) {
   const paymentPayload = JSON.parse(Buffer.from(Object.values(headers)[0] ?? '', 'base64').toString('utf8'))
   return { x402Version: 2, paymentPayload, paymentRequirements: paymentPayload.accepted }
 }

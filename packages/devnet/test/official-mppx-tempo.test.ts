@@ -1,13 +1,16 @@
-import { decodeMppJson, parseChallenges } from '@purser/protocol'
+import { decodeMppJson, encodeMppJson, formatChallenge, parseChallenges } from '@purser/protocol'
 import { Mppx, tempo } from 'mppx/client'
-import { createClient, http } from 'viem'
+import { createClient, custom, type Hex, http, MethodNotSupportedRpcError } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { Transaction } from 'viem/tempo'
 import { tempoModerato } from 'viem/tempo/chains'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aTempoWallet, fundSponsor } from '../../server/test/tempo-payer.ts'
+import { z } from 'zod'
+import { aTempoWallet, fundSponsor, pathUsd } from '../../server/test/tempo-payer.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../../server/test/world.ts'
 import { type DevChain, startChain } from '../src/chains.ts'
 import { fundFees, fundToken, tokenBalance } from '../src/faucet.ts'
+import { rpc } from '../src/rpc.ts'
 
 let chain: DevChain
 let plain: World
@@ -27,6 +30,7 @@ afterAll(async () => {
 
 const resource = 'https://api.example.com/weather'
 const price = 10_000n
+const hex = z.templateLiteral(['0x', z.string()])
 
 /** The official client of an account of its own. */
 async function anAgent(mode: 'pull' | 'push', funds: 'price' | 'fees') {
@@ -37,6 +41,57 @@ async function anAgent(mode: 'pull' | 'push', funds: 'price' | 'fees') {
   const mppx = Mppx.create({ polyfill: false, methods: [tempo.charge({ account, mode, getClient })] })
   return {
     account,
+    pay: (header: string) =>
+      mppx.createCredential(new Response(null, { status: 402, headers: { 'www-authenticate': header } })),
+  }
+}
+
+/** What a browser wallet is asked to sign or send, as the client writes it for JSON-RPC. */
+const WalletRequest = z.tuple([
+  z.looseObject({
+    to: hex.optional(),
+    data: hex.optional(),
+    calls: z.array(z.object({ to: hex, data: hex })).optional(),
+    feePayer: z.boolean().optional(),
+  }),
+])
+
+/** The official client in its default mode, whose account is a wallet behind JSON-RPC, as in a browser. */
+async function aBrowserAgent() {
+  const account = privateKeyToAccount(generatePrivateKey())
+  await fundFees(chain, account.address)
+  const methods: string[] = []
+  const sign = async (params: unknown): Promise<Hex> => {
+    const [{ to, data, calls, feePayer }] = WalletRequest.parse(params)
+    const transaction = {
+      type: 'tempo',
+      from: account.address,
+      chainId: tempoModerato.id,
+      calls: calls ?? [{ to: hex.parse(to), data: hex.parse(data) }],
+      nonceKey: 2n ** 256n - 1n,
+      nonce: 0,
+      validBefore: Math.floor(Date.now() / 1_000) + 25,
+      gas: 700_000n,
+      maxFeePerGas: 20_000_000_000n,
+      maxPriorityFeePerGas: 0n,
+      ...(feePayer === true ? { feePayer: true as const } : { feeToken: pathUsd }),
+    } as const
+    return account.signTransaction(transaction, { serializer: Transaction.serialize })
+  }
+  const request = async ({ method, params }: { method: string; params?: unknown }) => {
+    methods.push(method)
+    if (method === 'wallet_sendCalls')
+      throw new MethodNotSupportedRpcError(new Error('this wallet does not'), { method })
+    if (method === 'eth_signTransaction') return sign(params)
+    if (method === 'eth_sendTransaction') return rpc(chain.rpcUrl, 'eth_sendRawTransaction', [await sign(params)])
+    return rpc(chain.rpcUrl, method, Array.isArray(params) ? params : [])
+  }
+  const getClient = () =>
+    createClient({ account: account.address, chain: tempoModerato, transport: custom({ request }) })
+  const mppx = Mppx.create({ polyfill: false, methods: [tempo.charge({ account: account.address, getClient })] })
+  return {
+    account,
+    methods,
     pay: (header: string) =>
       mppx.createCredential(new Response(null, { status: 402, headers: { 'www-authenticate': header } })),
   }
@@ -80,6 +135,42 @@ test('the official client pays a sponsored challenge with the price and nothing 
   expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
   expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
   expect(await tokenBalance(chain, 'pathUSD', agent.account.address)).toBe(0n)
+})
+
+test.each([
+  ['pushes to a challenge whose fee it pays itself', () => plain, 'eth_sendTransaction'],
+  ['signs for a challenge whose fee the service pays', () => sponsoring, 'eth_signTransaction'],
+] as const)(
+  'the official client of a browser wallet, left to its default mode, %s, and is served',
+  async (_, of, method) => {
+    const { wallet, challenge, verify } = await aRoute(of())
+    const agent = await aBrowserAgent()
+    const answer = await verify(await agent.pay(await challenge()))
+    expect([answer.status, answer.body.payer, answer.body.settlementPending]).toEqual([
+      200,
+      agent.account.address,
+      false,
+    ])
+    expect(agent.methods).toContain(method)
+    expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
+  },
+)
+
+test('a wallet that pushes to a sponsored challenge, whatever the challenge says of modes, is credited and served', async () => {
+  const { wallet, challenge, verify } = await aRoute(sponsoring)
+  const header = await challenge()
+  const [offer] = parseChallenges(header)
+  if (offer === undefined) throw new Error('no offer')
+  const { supportedModes: _, ...methodDetails } = Object(decodeMppJson(offer.request)?.methodDetails)
+  const request = encodeMppJson({ ...decodeMppJson(offer.request), methodDetails })
+  const agent = await aBrowserAgent()
+  const pushed = await agent.pay(formatChallenge({ ...offer, request }))
+  expect(agent.methods).toContain('eth_sendTransaction')
+  const credential = swapChallenge(pushed, header)
+  const answer = await verify(credential)
+  expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
+  expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
+  expect(codeOf(await verify(credential))).toBe('duplicate-payment')
 })
 
 test('twenty copies of an official credential at two processes at once are one payment', async () => {

@@ -68,7 +68,7 @@ test('a managed wallet bridges to another chain under npm start, and the money i
   const transfer = await call('POST', 'transfer', { fromWalletId: master.id, ...bridge })
   expect(transfer).toMatchObject({ status: 'pending', route: 'partner-bridge' })
   const shown = () => call('GET', `transfers/${transfer.id}`)
-  await expect.poll(shown, { timeout: 20_000 }).toMatchObject({ status: 'confirmed', toAmount: '8.991' })
+  await expect.poll(shown, { timeout: 60_000 }).toMatchObject({ status: 'confirmed', toAmount: '8.991' })
   expect(await tokenBalance(chainOf(dev, 'eth-sepolia'), 'USDC', toAddress)).toBe(8_991_000n)
 })
 

@@ -53,6 +53,7 @@ export { eventHash, eventsHeadOf, noEvents } from './event-chain.ts'
 export type { Call3, Call3Result, TransferSignature } from './evm-abi.ts'
 export {
   AbiMalformed,
+  addressWord,
   decodeAggregate3,
   decodeBool,
   decodeBytes32,
@@ -67,7 +68,9 @@ export {
   encodeTransfer,
   encodeTransferWithAuthorization,
   multicall3Address,
+  selectorOf,
   tokenReads,
+  uintWord,
 } from './evm-abi.ts'
 export type { RawLog } from './evm-logs.ts'
 export { decodeAuthorizationUsedLog, decodeTransferLog, decodeTransferWithMemoLog, topics } from './evm-logs.ts'
@@ -127,6 +130,8 @@ export { proofDigest, proofTypedData } from './mpp/proof.ts'
 export type { MppReceipt } from './mpp/receipt.ts'
 export { formatReceipt, parseReceipt } from './mpp/receipt.ts'
 export { formatPayerSource, parsePayerSource } from './mpp/source.ts'
+export type { RedemptionClaim } from './redemption.ts'
+export { redemptionHash, redemptionMessage } from './redemption.ts'
 export { routePatternOf } from './route-pattern.ts'
 export type { ItemProof, SealedItem, SealFacts, SealKey, SealManifest, SealProof, SealStatement } from './seal.ts'
 export {

@@ -1,5 +1,6 @@
+import { challengeIdSlots } from './challenge-id-slots.ts'
 import { UnavailableError } from './errors.ts'
-import type { Challenge, Settlement, Verification, X402V1Body } from './payments.ts'
+import type { Challenge, Redemption, Settlement, Verification, X402V1Body } from './payments.ts'
 import { isRecord } from './problem.ts'
 import type { Answer } from './transport.ts'
 
@@ -31,12 +32,22 @@ function readX402V1(body: unknown): X402V1Body | null {
  */
 export function readChallenges(body: unknown, count: number): Challenge[] | undefined {
   if (!isRecord(body)) return undefined
-  const { mpp } = body
   const shared = readChallenge({ ...body, mpp: null })
-  if (shared === undefined || count < 1) return undefined
-  if (mpp === null) return Array.from({ length: count }, () => shared)
-  const values = Array.isArray(mpp) ? mpp.filter((value) => typeof value === 'string') : []
-  return values.length === count ? values.map((value) => ({ ...shared, mpp: value })) : undefined
+  const [mpp, ids] = [readTexts(body.mpp, count), readTexts(body.challengeIds ?? null, count)]
+  if (shared === undefined || mpp === undefined || ids === undefined || count < 1) return undefined
+  const x402With = shared.x402 === null ? undefined : challengeIdSlots(shared.x402)
+  return Array.from({ length: count }, (_, index) => {
+    const [value, id] = [mpp?.[index], ids?.[index]]
+    const x402 = id === undefined || x402With === undefined ? shared.x402 : x402With(id)
+    return { ...shared, x402, mpp: value ?? null }
+  })
+}
+
+/** So many texts, null for none; undefined for anything else. */
+function readTexts(value: unknown, count: number): string[] | null | undefined {
+  if (value === null) return null
+  const texts = Array.isArray(value) ? value.filter((text) => typeof text === 'string') : []
+  return texts.length === count ? texts : undefined
 }
 
 /** A yes to a payment, or undefined: only `valid: true` is a yes, and it must come with the token that settles it. */
@@ -52,16 +63,26 @@ export function readVerification(body: unknown): Verification | undefined {
   return { valid, paymentId, protocol, ...readTerms(body), ...money, settlementPending, settlementToken }
 }
 
-type Terms = Pick<Verification, 'scheme' | 'method' | 'challengeId' | 'network'>
+type Terms = Pick<Verification, 'scheme' | 'method' | 'challengeId' | 'network' | 'redeemable'>
 
 /** What a payment answered; an older Purser does not say it. */
-function readTerms({ scheme, method, challengeId, network }: Record<string, unknown>): Terms {
+function readTerms({ scheme, method, challengeId, network, redeemable }: Record<string, unknown>): Terms {
   return {
     scheme: textOrNull(scheme) ?? '',
     method: method === 'evm' || method === 'tempo' ? method : null,
     challengeId: textOrNull(challengeId),
     network: textOrNull(network) ?? '',
+    redeemable: redeemable === true,
   }
+}
+
+/** The right to serve a payment, or undefined: it is nothing without the token that finishes it. */
+export function readRedemption(body: unknown): Redemption | undefined {
+  const verification = readVerification(body)
+  if (verification === undefined || !isRecord(body)) return undefined
+  const { redemptionToken, expiresIn } = body
+  if (typeof redemptionToken !== 'string' || typeof expiresIn !== 'number') return undefined
+  return { ...verification, redemptionToken, expiresIn }
 }
 
 /** A settlement, known or not yet, or undefined when the body says neither. */
@@ -71,7 +92,10 @@ export function readSettlement(body: unknown): Settlement | undefined {
   if (body.status === 'settling') return { status: 'settling', txHash }
   const settledAt = body.settledAt
   const receipt = textOrNull(body.receipt)
-  return typeof settledAt === 'string' ? { status: 'settled', txHash, settledAt, receipt } : undefined
+  const redemptionRequested = body.redemptionRequested === true
+  return typeof settledAt === 'string'
+    ? { status: 'settled', txHash, settledAt, redemptionRequested, receipt }
+    : undefined
 }
 
 function textOrNull(value: unknown): string | null {

@@ -2,7 +2,14 @@ import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
 import type { Answer, Body, Item, Json, Query } from './operations.ts'
 import type { Listing } from './paging.ts'
-import { believe, readChallenge, readChallenges, readSettlement, readVerification } from './payment-answers.ts'
+import {
+  believe,
+  readChallenge,
+  readChallenges,
+  readRedemption,
+  readSettlement,
+  readVerification,
+} from './payment-answers.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 type ChallengeBody = Body<operations['payments.challenge']>
@@ -38,6 +45,14 @@ export type Verification = Answer<operations['payments.verify']>
 /** What a paid handler may know of the payment: everything but what lets it be settled. */
 export type VerifiedPayment = Omit<Verification, 'valid' | 'settlementToken'>
 
+export type DeliveredRequest = Body<operations['payments.delivered']>
+export type Delivered = Answer<operations['payments.delivered']>
+export type RedeemedRequest = Body<operations['payments.redeemed']>
+export type RedeemRequest = Body<operations['payments.redeem']>
+
+/** The right to serve a payment once: its `redemptionToken` goes to `redeemed` before the answer leaves. */
+export type Redemption = Answer<operations['payments.redeem']>
+
 export type SettleRequest = Body<operations['payments.settle']>
 
 /** What became of a payment's money so far. `settling`: not known for good yet; with the hash once a block shows the money moving. */
@@ -65,9 +80,24 @@ export function paymentsOf(send: Send) {
       believe(await send('POST', '/payments/verify', { ...options, body }), readVerification),
     settle: async (body: SettleRequest, options?: CallOptions): Promise<Settlement> =>
       believe(await send('POST', '/payments/settle', { ...options, body }), readSettlement),
+    ...deliveryOf(send),
     get: (id: string, options?: CallOptions): Promise<Payment> =>
       call(send, 'GET', '/payments/{id}', { ...options, params: { id } }),
     logs: logsOf(send),
+  }
+}
+
+function deliveryOf(send: Send) {
+  return {
+    /** Reports that the answers of these payments, at most 100, were handed to their payers. */
+    delivered: (body: DeliveredRequest, options?: CallOptions): Promise<Delivered> =>
+      call(send, 'POST', '/payments/delivered', { ...options, body }),
+    /** Asks for the right to serve a payment that was settled and never delivered. */
+    redeem: async (body: RedeemRequest, options?: CallOptions): Promise<Redemption> =>
+      believe(await send('POST', '/payments/redeem', { ...options, body }), readRedemption),
+    /** Finishes a redemption; only where it succeeds may the answer leave. */
+    redeemed: (id: string, body: RedeemedRequest, options?: CallOptions): Promise<Payment> =>
+      call(send, 'POST', '/payments/{id}/redeemed', { ...options, params: { id }, body }),
   }
 }
 

@@ -35,7 +35,10 @@ export type Doing =
 
 export interface FakePurser {
   readonly baseUrl: string
+  /** All requests but reports of deliveries, which come after the answers at their own time. */
   readonly seen: SeenRequest[]
+  /** Payments that were reported as delivered. */
+  readonly delivered: string[]
   /** Requests seen whose path ends so. */
   readonly calls: (end: string) => SeenRequest[]
   /** What to do with requests whose path ends so, in place of what the contract says; the last one given lasts. */
@@ -46,6 +49,7 @@ export interface FakePurser {
 /** A Purser of the outside, over real HTTP, that keeps the contract of challenge, verify and settle. */
 export async function startFakePurser(): Promise<FakePurser> {
   const seen: SeenRequest[] = []
+  const delivered: string[] = []
   const scripts = new Map<string, Doing[]>()
   const used = new Set<string>()
   const vaults = openFakeVaults()
@@ -53,6 +57,11 @@ export async function startFakePurser(): Promise<FakePurser> {
   const server = createServer(async (req, res) => {
     const body = await readJson(req)
     const path = req.url ?? ''
+    if (path.endsWith('/payments/delivered')) {
+      const ids = Array.isArray(body.paymentIds) ? body.paymentIds : []
+      delivered.push(...ids)
+      return perform(req, res, { status: 200, body: { delivered: ids.length } })
+    }
     seen.push({ method: req.method ?? '', path, headers: req.headers, body })
     const doings = scripts.get([...scripts.keys()].find((end) => path.endsWith(end)) ?? '')
     const doing = doings?.length === 1 ? doings[0] : doings?.shift()
@@ -62,6 +71,7 @@ export async function startFakePurser(): Promise<FakePurser> {
   return {
     baseUrl,
     seen,
+    delivered,
     calls: (end) => seen.filter(({ path }) => path.endsWith(end)),
     script: (end, ...doings) => scripts.set(end, doings),
     stop: () => close(server),
@@ -101,6 +111,8 @@ export async function close(server: Server): Promise<void> {
 function byContract(path: string, body: Record<string, unknown>, used: Set<string>, baseUrl: string): Doing {
   if (path.endsWith('/payments/challenge')) return challengeAnswer(body)
   if (path.endsWith('/payments/settle')) return { status: 200, body: { txHash, settledAt: '2026-11-21T00:00:02.000Z' } }
+  if (path.endsWith('/payments/redeem')) return problem(409, 'payment-not-redeemable')
+  if (path.endsWith('/redeemed')) return { status: 200, body: {} }
   if (path.endsWith('/registry/snapshots')) return { status: 202, body: { accepted: true } }
   if (!path.endsWith('/payments/verify')) return problem(404, 'not-found', { type: `${baseUrl}/problems/not-found` })
   const credential = String(body.credential)

@@ -1,14 +1,45 @@
 import { describe, expect, test } from 'vitest'
-import { problem } from './fake-purser.ts'
-import { frameworks, header, stageOf, v2 } from './stage.ts'
+import { checkPayOptions, checkWalletOptions } from '../src/middleware/check-options.ts'
+import { apiKey, problem } from './fake-purser.ts'
+import { frameworks, header, misconfigurations, stageOf, v2 } from './stage.ts'
 
 describe.each(frameworks)('%s', (_name, openShop) => {
   const at = stageOf(openShop)
 
-  test('OPTIONS passes without paying', async () => {
-    await fetch(`${at.shop.url}/paid`, { method: 'OPTIONS' })
+  test.each([{}, v2()])('OPTIONS costs nothing and never reaches the handler, with headers %j', async (headers) => {
+    const response = await fetch(`${at.shop.url}/paid`, { method: 'OPTIONS', headers })
+    expect([response.status, await response.text()]).toEqual([204, ''])
     expect(at.fake.seen).toHaveLength(0)
-    expect(at.shop.runs).toEqual([undefined])
+    expect(at.shop.runs).toHaveLength(0)
+  })
+
+  test('with CORS options a preflight is answered, and scripts of those origins read every answer', async () => {
+    await at.open({ pay: { cors: { origins: ['https://app.test'] } } })
+    const ask = (origin: string, method: string, headers = {}) =>
+      fetch(`${at.shop.url}/paid`, { method, headers: { origin, 'access-control-request-method': 'GET', ...headers } })
+    const preflight = await ask('https://app.test', 'OPTIONS', { 'access-control-request-headers': 'x-mine' })
+    expect(header(preflight, 'access-control-allow-origin')).toBe('https://app.test')
+    expect(header(preflight, 'access-control-allow-headers')).toMatch(/PAYMENT-SIGNATURE.*x-mine/)
+    expect(header(preflight, 'access-control-allow-methods')).toContain('GET')
+    const answers = [await ask('https://app.test', 'GET'), await ask('https://app.test', 'GET', v2())]
+    expect(answers.map((answer) => [answer.status, header(answer, 'access-control-allow-origin')])).toEqual([
+      [402, 'https://app.test'],
+      [200, 'https://app.test'],
+    ])
+    const stranger = await ask('https://other.test', 'OPTIONS')
+    expect(stranger.headers.has('access-control-allow-origin')).toBe(false)
+  })
+
+  test.each(misconfigurations)('%s is 500 and no outage, and the provider reads why', async (_what, doing) => {
+    at.fake.script('/challenge', doing)
+    at.fake.script('/verify', doing)
+    for (const response of [await at.buy({}), await at.buy(v2())]) {
+      const { status, body } = { status: response.status, body: await response.text() }
+      expect([status, JSON.parse(body).code]).toEqual([500, 'payments-misconfigured'])
+      expect(body).not.toMatch(/inside|req_fake|purser|cannot be checked/i)
+    }
+    expect(at.shop.runs).toHaveLength(0)
+    expect(at.shop.faults).toMatchObject([{ stage: 'challenge' }, { stage: 'verify' }])
   })
 
   test('HEAD is sold like GET: unpaid it is asked to pay and runs nothing, paid it is settled', async () => {
@@ -27,7 +58,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
   test('a provider may give HEAD away', async () => {
     await at.open({ pay: { freeMethods: ['HEAD'] } })
     expect((await fetch(`${at.shop.url}/paid`, { method: 'HEAD' })).status).toBe(200)
-    expect((await fetch(`${at.shop.url}/paid`, { method: 'OPTIONS' })).status).toBe(402)
+    expect((await fetch(`${at.shop.url}/paid`, { method: 'OPTIONS' })).status).toBe(204)
     expect(at.shop.runs).toEqual([undefined])
   })
 
@@ -77,4 +108,26 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(header(limited, 'retry-after')).toBe('30')
     expect(at.fake.calls('/challenge').at(-1)?.body.ip).toBe('203.0.113.7')
   })
+})
+
+const wallet = { apiKey, baseUrl: 'http://purser.test', walletId: 'byw_1' }
+
+test.each([
+  [{ ...wallet, walletId: '' }, /walletId is "".*byw_/],
+  [{ ...wallet, walletId: '0x1111111111111111111111111111111111111111' }, /walletId is "0x1111/],
+  [{ ...wallet, otherWalletIds: ['mine'] }, /otherWalletIds is "mine"/],
+  [{ ...wallet, publicUrl: 'api.example.com' }, /publicUrl is "api.example.com".*http/],
+  [{ ...wallet, keptBytesMax: -1 }, /keptBytesMax is -1/],
+  [{ ...wallet, protocols: [] }, /protocols is \[\].*nobody could pay/],
+])('a wallet option that no payment could be made with is refused where it is given: %j', (options, message) => {
+  expect(() => checkWalletOptions(options)).toThrow(message)
+})
+
+test.each([
+  ['$0.01', /price is "\$0.01".*"0.01"/],
+  ['-1', /price is "-1"/],
+  ['', /price is ""/],
+])('the price %j is refused where it is given, with the remedy', (price, message) => {
+  expect(() => checkPayOptions({ price })).toThrow(message)
+  expect(() => checkPayOptions({ price })).toThrow(TypeError)
 })

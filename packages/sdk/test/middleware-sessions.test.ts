@@ -187,7 +187,8 @@ describe.each(frameworks)('%s', (_name, openShop) => {
   })
 
   test('a request that is not paid for has no vault', async () => {
-    const response = await fetch(`${at.shop.url}/vault`, { method: 'OPTIONS' })
+    await at.open({ pay: { freeMethods: ['PUT'] } })
+    const response = await fetch(`${at.shop.url}/vault`, { method: 'PUT' })
     expect(await response.json()).toEqual({ vault: 'none' })
     expect(at.fake.seen).toEqual([])
   })

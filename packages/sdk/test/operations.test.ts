@@ -92,7 +92,7 @@ interface Sent {
 
 const nothing: Sent = { url: new URL('http://nothing.test'), method: '', headers: new Headers(), text: undefined }
 
-/** A client whose requests go nowhere; each is answered as the three money operations need it, lists as empty. */
+/** A client whose requests go nowhere; each is answered as the money operations need it, lists as empty. */
 function recordingClient() {
   const sent: Sent[] = []
   const record: typeof fetch = async (input, init) => {
@@ -110,7 +110,7 @@ function recordingClient() {
 const believable = {
   ...{ x402: null, x402V1: null, mpp: null, expiresAt: '2026-11-21T00:00:00.000Z' },
   ...{ valid: true, paymentId: 'pay_1', protocol: 'x402', amount: '1', coin: 'USDC', settlementToken: 'secret' },
-  ...{ settlementPending: true, status: 'settling' },
+  ...{ settlementPending: true, status: 'settling', redemptionToken: 'secret', expiresIn: 60 },
   ...{ sessionId: 'sess_1', vaultId: 'vlt_1', isExpired: false, sessionToken: 'secret' },
 }
 

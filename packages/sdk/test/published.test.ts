@@ -60,7 +60,7 @@ interface Ended {
 function run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const own = { PATH: process.env.PATH ?? '', ...env }
   return new Promise((resolve) => {
-    execFile(program, args, { cwd: consumer, env: own, timeout: 60_000 }, (error, stdout, stderr) =>
+    execFile(program, args, { cwd: consumer, env: own, timeout: 180_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
     )
   })

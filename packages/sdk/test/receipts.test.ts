@@ -16,6 +16,7 @@ const payment = {
   scheme: 'charge',
   method: null,
   challengeId: null,
+  redeemable: false,
   network: '',
 } as const
 const moved = { txHash, settledAt: '2026-11-21T00:00:02.000Z', pending: false }

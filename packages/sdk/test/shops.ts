@@ -11,7 +11,7 @@ import * as onHono from '../src/middleware/hono.ts'
 import * as onNext from '../src/middleware/next.ts'
 import { apiKey, close, type FakePurser, listen } from './fake-purser.ts'
 
-/** What is bought at /paid; /vault works in its vault; at /fails, /throws, /huge and /streams the handler misbehaves as the name says. */
+/** What is bought at /paid; /vault works in its vault; /unchanged is 304 and /moved 303; at /fails, /throws, /huge and /streams the handler misbehaves as the name says. */
 export const goods = { secret: 'the goods' }
 
 export interface Shop {
@@ -25,6 +25,8 @@ export interface Shop {
 export interface ShopOptions {
   readonly wallet?: Partial<onExpress.WalletOptions>
   readonly pay?: Partial<Omit<onExpress.PayOptions<unknown>, 'price' | 'bindBody'>>
+  /** The handler at /slow waits for it. */
+  readonly slow?: Promise<void>
   /** Binds the body, read in the framework's own way. */
   readonly bindsBody?: true
 }
@@ -75,6 +77,12 @@ export async function expressShop(fake: FakePurser, options: ShopOptions = {}): 
   })
   app.get('/huge', (_req, res) => void Readable.from(parts(40)).pipe(res))
   app.get('/streams', (_req, res) => void Readable.from(parts(4)).pipe(res.type('text/plain')))
+  app.all('/slow', async (_req, res) => {
+    await options.slow
+    res.json(goods)
+  })
+  app.get('/unchanged', (_req, res) => void res.status(304).end())
+  app.get('/moved', (_req, res) => void res.redirect(303, '/elsewhere'))
   app.all('/paid', (_req, res) => void res.set(headers).json(goods))
   app.use((_error: unknown, _req: unknown, res: express.Response, _next: unknown) => void res.status(500).send('broke'))
   const server = createServer(app)
@@ -102,6 +110,12 @@ export async function fastifyShop(fake: FakePurser, options: ShopOptions = {}): 
   })
   app.get('/huge', (_request, reply) => reply.send(Readable.from(parts(40))))
   app.get('/streams', (_request, reply) => reply.type('text/plain').send(Readable.from(parts(4))))
+  app.all('/slow', async () => {
+    await options.slow
+    return goods
+  })
+  app.get('/unchanged', (_request, reply) => reply.code(304).send())
+  app.get('/moved', (_request, reply) => reply.redirect('/elsewhere', 303))
   app.all('/paid', (_request, reply) => reply.headers(headers).send(goods))
   app.setErrorHandler((_error, _request, reply) => reply.code(500).send('broke'))
   await app.ready()
@@ -132,6 +146,12 @@ export async function honoShop(fake: FakePurser, options: ShopOptions = {}): Pro
   })
   app.get('/huge', () => new Response(streamOf(40)))
   app.get('/streams', () => new Response(streamOf(4), { headers: { 'content-type': 'text/plain' } }))
+  app.all('/slow', async (c) => {
+    await options.slow
+    return c.json(goods)
+  })
+  app.get('/unchanged', (c) => c.body(null, 304))
+  app.get('/moved', (c) => c.redirect('/elsewhere', 303))
   app.all('/paid', (c) => c.json(goods, 200, headers))
   app.onError((_error, c) => c.text('broke', 500))
   return serve(seen, app.fetch)
@@ -146,17 +166,28 @@ export async function nextShop(fake: FakePurser, options: ShopOptions = {}): Pro
     seen.runs.push(onNext.paymentOf(request))
     seen.sessions.push(onNext.sessionOf(request))
     if (request.nextUrl.pathname === '/vault') return vaultAnswer(request)
+    if (request.nextUrl.pathname === '/slow') return slowAnswer(options)
     return nextAnswer(request.nextUrl.pathname)
   })
   return serve(seen, async (request) => {
-    const { method, headers, body } = request
-    const asked = new NextRequest(request.url, { method, headers, ...(body !== null && { body, duplex: 'half' }) })
+    const { method, headers, body, signal } = request
+    const asked = new NextRequest(request.url, {
+      method,
+      headers,
+      signal,
+      ...(body !== null && { body, duplex: 'half' }),
+    })
     return route(asked, undefined).catch(() => new Response('broke', { status: 500 }))
   })
 }
 
+async function slowAnswer({ slow }: ShopOptions): Promise<Response> {
+  await slow
+  return Response.json(goods)
+}
+
 async function vaultAnswer(request: Request): Promise<Response> {
-  return Response.json(await workIn(request.method === 'OPTIONS' ? undefined : onNext.vaultOf(request)))
+  return Response.json(await workIn(request.method === 'PUT' ? undefined : onNext.vaultOf(request)))
 }
 
 /** Uses a vault in every way that there is. */
@@ -174,6 +205,8 @@ async function workIn(vault: onExpress.PaidVault | undefined): Promise<object> {
 function nextAnswer(path: string): Response {
   const own = { 'Access-Control-Expose-Headers': 'X-Own' }
   if (path === '/paid') return Response.json(goods, { headers: { ...headers, ...own } })
+  if (path === '/unchanged') return new Response(null, { status: 304 })
+  if (path === '/moved') return new Response(null, { status: 303, headers: { location: '/elsewhere' } })
   if (path === '/fails') return Response.json({ error: 'no such city' }, { status: 422 })
   if (path === '/huge') return new Response(streamOf(40))
   if (path === '/streams') return new Response(streamOf(4), { headers: { 'content-type': 'text/plain' } })

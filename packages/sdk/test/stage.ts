@@ -56,11 +56,16 @@ export const silences: [string, Doing][] = [
   ['a broken connection', 'reset'],
   ['500', problem(500, 'internal-error')],
   ['503', problem(503, 'chain-unavailable')],
-  ['a key that is not valid', problem(401, 'unauthorized')],
-  ['a wallet that is unknown', problem(422, 'wallet-not-found')],
   ['a used-up plan', problem(429, 'payment-limit-reached', { limit: 100, current: 100, upgradeUrl: 'http://d.test' })],
   ['an HTML page with status 200', { status: 200, text: '<html>welcome</html>' }],
   ['valid: false with status 200', { status: 200, body: verification({ valid: false }) }],
+]
+
+/** What Purser refuses because the provider's own configuration is wrong. */
+export const misconfigurations: [string, Doing][] = [
+  ['a key that is not valid', problem(401, 'unauthorized')],
+  ['a wallet that is unknown', problem(422, 'wallet-not-found')],
+  ['a price under the minimum', problem(422, 'amount-below-minimum')],
 ]
 
 interface Stage {
@@ -76,7 +81,14 @@ interface Stage {
 /** For each test of the suite that calls it: a fake Purser, a shop that sells with it, and a way to buy there. */
 export function stageOf(openShop: typeof expressShop): Stage {
   const closed: Shop = { url: '', runs: [], sessions: [], faults: [], close: async () => {} }
-  const nobody: FakePurser = { baseUrl: '', seen: [], calls: () => [], script: () => {}, stop: async () => {} }
+  const nobody: FakePurser = {
+    baseUrl: '',
+    seen: [],
+    delivered: [],
+    calls: () => [],
+    script: () => {},
+    stop: async () => {},
+  }
   const stage: Stage = {
     fake: nobody,
     shop: closed,

@@ -55,6 +55,14 @@ const samples: WebhookPayloads = {
     blockNumber: 12,
     confirmedAt: now.toISOString(),
   },
+  'wallet.flagged': {
+    walletId: 'byw_1',
+    address: '0x01',
+    transactionId: null,
+    reason: 'listed',
+    flaggedAt: now.toISOString(),
+  },
+  'wallet.cleared': { walletId: 'mwt_1', address: '0x01', transactionId: 'wtx_1', clearedAt: now.toISOString() },
   'transfer.completed': {
     ...ofTransfer,
     fromChain: 'base',
@@ -69,6 +77,37 @@ const samples: WebhookPayloads = {
     confirmedAt: now.toISOString(),
   },
   'transfer.failed': { ...ofTransfer, reason: 'no-route', refundTxHash: null, refundedAt: null },
+  'transfer.refund_overdue': {
+    ...{
+      transactionId: 'wtx_1',
+      walletId: 'mwt_1',
+      route: 'partner-bridge',
+      amount: '50',
+      token: 'USDC',
+      chain: 'base',
+    },
+    txHash: '0x1',
+    failingSince: '2026-11-19T00:00:00.000Z',
+  },
+  'transfer.refunded': {
+    ...{
+      transactionId: 'wtx_1',
+      walletId: 'mwt_1',
+      route: 'partner-bridge',
+      amount: '50',
+      token: 'USDC',
+      chain: 'base',
+    },
+    refundTxHash: null,
+    refundedAt: '2026-11-23T00:00:00.000Z',
+  },
+  'withdrawal.updated': {
+    withdrawalId: 'wdr_1',
+    walletId: 'mwt_1',
+    status: 'conversion_complete',
+    refund: null,
+    updatedAt: '2026-11-23T00:00:00.000Z',
+  },
   'withdrawal.completed': {
     withdrawalId: 'wdr_1',
     walletId: 'mwt_1',

@@ -1,8 +1,9 @@
 import type { Config } from './config.ts'
 import { buildDeps, type Overrides } from './deps.ts'
-import { createSettlementLanes, settlementHandler } from './features/payments/index.ts'
+import { paymentRelays } from './features/payments/index.ts'
+import { type RelayerParts, relayHandler, relayTimings, startRelayer } from './features/relayer/index.ts'
 import { authorisedHandler, startAuthorisedLanes, transferHandler } from './features/transfers/index.ts'
-import { startDepositWatcher, startSweepLanes, sweepHandler, tempoSweepHandler } from './features/wallets/index.ts'
+import { startDepositWatcher, sweepRelays, tempoSweepHandler } from './features/wallets/index.ts'
 import { WebhookWorker } from './features/webhooks/index.ts'
 import { partnerPages } from './features/withdrawals/index.ts'
 import { jobs, recurring } from './jobs.ts'
@@ -13,7 +14,7 @@ import { keySetPages } from './platform/http/key-set.ts'
 import { metricsPage, publicPages } from './platform/http/pages.ts'
 import { createHttpServer, type HttpServer } from './platform/http/server.ts'
 import type { Log } from './platform/log.ts'
-import { startRunner } from './platform/work/runner.ts'
+import { startRunner, systemCtx } from './platform/work/runner.ts'
 
 export interface BootOptions extends Overrides {
   /** Serve `/metrics` on the main port, as `npm start` does; otherwise on `config.metricsPort`. */
@@ -42,7 +43,7 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
     const built = await buildDeps(config, options)
     stops.push(built.close)
     built.deps.chains.watch()
-    if (config.role !== 'api') stops.push(startWork(built.deps, built, options))
+    if (config.role !== 'api') stops.push(startWork(built, options, config.leaseMs ?? leaseMsDefault))
     const { port, metricsPort } = await startHttp(config, options, built, stops)
     built.deps.log.info({ port, metricsPort, role: config.role, settler: built.settlerAddress }, 'purser is up')
     return { port, deps: built.deps, log: built.deps.log, settlerAddress: built.settlerAddress, stop }
@@ -54,23 +55,37 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
 
 type Built = Awaited<ReturnType<typeof buildDeps>>
 
-function startWork(deps: Deps, built: Built, { depositPollMsMax }: BootOptions): () => Promise<void> {
-  built.lanes.start([settlementHandler(deps), sweepHandler(deps), authorisedHandler(deps)])
-  deps.accountLanes.start([transferHandler(deps), tempoSweepHandler(deps)])
-  const settlementLanes = createSettlementLanes(deps, built.lanes)
-  built.onSettlementWanted(() => settlementLanes.nudge())
-  const sweepLanes = startSweepLanes(deps, built.lanes)
-  const authorisedLanes = startAuthorisedLanes(deps, built.lanes)
+/** Of the relayer's networks, where the configuration says nothing. */
+const leaseMsDefault = 6_000
+
+function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: number): () => Promise<void> {
+  const { deps } = built
+  const relaying = relayerParts(deps, leaseMs)
+  deps.lanes.start([relayHandler(relaying), authorisedHandler(deps), transferHandler(deps), tempoSweepHandler(deps)])
+  const relayer = startRelayer(relaying)
+  built.onSettlementWanted(() => relayer.notify())
+  const authorisedLanes = startAuthorisedLanes(deps)
   const webhooks = new WebhookWorker(deps)
   built.onDeliveriesWaiting(() => webhooks.wake())
   const runner = startRunner(deps, jobs, recurring)
   const deposits = startDepositWatcher(deps, depositPollMsMax === undefined ? {} : { pollMsMax: depositPollMsMax })
   return async () => {
-    const planners = [settlementLanes, sweepLanes, authorisedLanes, runner, deposits]
+    const planners = [relayer, authorisedLanes, runner, deposits]
     await Promise.all(planners.map((planner) => planner.stop()))
     // Last, since those may still have written events; what it leaves is another process's.
     await webhooks.stop()
-    await Promise.all([built.lanes.stop(), deps.accountLanes.stop()])
+    await deps.lanes.stop()
+  }
+}
+
+/** What the relayer works with: the features whose signatures it sends, and the settler's lane. */
+export function relayerParts(deps: Deps, leaseMs: number): RelayerParts {
+  const purposes = [paymentRelays(deps), sweepRelays(deps)]
+  return {
+    ctx: systemCtx(deps),
+    networks: deps.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009),
+    purposes: new Map(purposes.map((purpose) => [purpose.purpose, purpose])),
+    timings: relayTimings(leaseMs),
   }
 }
 

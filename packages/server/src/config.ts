@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { parseDuration } from '@purser/protocol'
 import type { KeySource } from './custody/index.ts'
-import { type PlanName, planNames } from './features/plans/index.ts'
+import { type CoinPrices, type PlanName, parseCoinPrices, planNames } from './features/plans/index.ts'
 import type { S3Settings } from './files/index.ts'
 import { readKeySettings } from './key-settings.ts'
 import { type PartnerSettings, readPartners } from './partner-config.ts'
@@ -38,13 +38,22 @@ export interface Config {
   readonly settleWaitMs: number
   /** How long a transfer waits for its block before it is answered as pending. */
   readonly transferWaitMs: number
-  /** Longest that the facilitator's settle waits before it answers `settlement_pending`; the official clients in Python and Go give up after 30 s. */
+  /**
+   * Longest that the facilitator's settle waits before it answers `settlement_pending`, or withdraws what was never sent; the official
+   * clients in Python and Go give up after 30 s.
+   */
   readonly facilitatorWaitMs: number
+  /** How long the work of a process that went away waits for another. */
+  readonly leaseMs?: number
   /** Smallest payment that is settled on chain, in millionths of a US dollar. */
   readonly settleMicroUsdMin: bigint
-  /** Gas that one organisation's settlements may use per network and UTC day. */
-  readonly settleGasPerDayMax: bigint
-  /** Whether the settler pays payers' fees on Tempo, within the same gas per day; it must then hold pathUSD there. */
+  /** What one organisation may cost the operator in gas per network and UTC day, in billionths of a US dollar. */
+  readonly settleNanoUsdPerDayMax: bigint
+  /** What gas coins are worth; left out: what the build ships. */
+  readonly coinPrices?: CoinPrices
+  /** How long a verified payment waits to be settled before it is voided. */
+  readonly verifiedSecondsMax: number
+  /** Whether the settler pays payers' fees on Tempo, within the same budget; it must then hold pathUSD there. */
   readonly sponsorTempoFees: boolean
   /** Whether anvil is behind the RPC addresses: only the banner of `npm start` differs. */
   readonly challengesPerCallerMax: number
@@ -54,6 +63,8 @@ export interface Config {
   readonly partners?: PartnerSettings
   /** Where the sanctions list is fetched from daily; left out where the operator brings it by hand. */
   readonly sanctionsListUrl?: string | undefined
+  /** Whether screening answers test keys at once, with documented test addresses. */
+  readonly sandboxScreening: boolean
   /** Where the bytes of files are: a directory that every process of the deployment shares, or an S3-compatible storage. */
   readonly files: { readonly directory: string } | { readonly s3: S3Settings }
   /** How long vaults of a plan live by default and at most, where that is not what the plan says; -1 for without end. */
@@ -125,13 +136,18 @@ export function readConfig(
     trustProxy: read.oneOf('TRUST_PROXY', ['true', 'false'], 'false') === 'true',
     settleWaitMs: read.integer('SETTLE_WAIT_MS', 10_000, 0, 50_000),
     transferWaitMs: read.integer('TRANSFER_WAIT_MS', 30_000, 0, 50_000),
-    facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 25_000, 0, 80_000),
+    facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 25_000, 1_000, 80_000),
+    leaseMs: read.integer('LEASE_MS', 6_000, 1_000, 10_000),
     settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 0, 1_000_000_000)),
-    settleGasPerDayMax: BigInt(read.integer('SETTLE_GAS_PER_DAY_MAX', 1_000_000_000, 0, Number.MAX_SAFE_INTEGER)),
+    settleNanoUsdPerDayMax:
+      BigInt(read.integer('SETTLE_MICRO_USD_PER_DAY_MAX', 50_000_000, 0, 1_000_000_000_000)) * 1_000n,
+    ...readCoinPrices(env, faults),
+    verifiedSecondsMax: read.integer('VERIFIED_SECONDS_MAX', 3_600, 60, 86_400),
     sponsorTempoFees: read.oneOf('SPONSOR_TEMPO_FEES', ['true', 'false'], 'false') === 'true',
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
     webhooksAllowPrivate: read.oneOf('WEBHOOKS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
     partners: readPartners(env, faults),
+    sandboxScreening: read.oneOf('SANDBOX_SCREENING', ['true', 'false'], 'false') === 'true',
     sanctionsListUrl: read.optional('SANCTIONS_LIST_URL', 'the http(s) address of a sanctions list', isWebUrl),
     files: readFiles(env, read),
     vaultTtls: readVaultTtls(env, faults),
@@ -259,6 +275,16 @@ function readFiles(env: Env, read: ReturnType<typeof createReader>): Config['fil
     secretAccessKey: read.required('FILES_S3_SECRET_ACCESS_KEY', 'the secret of that key', isThere),
   }
   return { s3 }
+}
+
+function readCoinPrices(env: Env, faults: ConfigFault[]): Pick<Config, 'coinPrices'> {
+  const text = env.COIN_PRICES
+  if (text === undefined || text === '') return {}
+  const coinPrices = parseCoinPrices(text)
+  if (!('fault' in coinPrices)) return { coinPrices }
+  const how = 'set it to a date and US dollars per coin, such as 2026-11-22,ETH=3000,POL=0.25, or leave it out'
+  faults.push({ name: 'COIN_PRICES', fault: coinPrices.fault, how })
+  return {}
 }
 
 function readRpcUrls(env: Env, networks: readonly string[], faults: ConfigFault[]): Record<string, string[]> {

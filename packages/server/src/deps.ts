@@ -1,11 +1,5 @@
 import { type Network, networks } from '@purser/protocol'
-import {
-  createAccountLanes,
-  createChains,
-  createLanes,
-  createSignatures,
-  createTempoTransactions,
-} from './chain/index.ts'
+import { createChains, createLanes, createSignatures, createTempoTransactions } from './chain/index.ts'
 import type { ChainHealth, Chains } from './chain/port.ts'
 import type { Config } from './config.ts'
 import { openCustody } from './custody/index.ts'
@@ -14,10 +8,12 @@ import {
   challengeSeconds,
   createRecorder,
   createSettlements,
+  openPerPayerMax,
   paymentLogExists,
   paymentRecount,
   sealReceipt,
 } from './features/payments/index.ts'
+import { areStale, createGasPrices, type GasPrices, shippedCoinPrices } from './features/plans/index.ts'
 import { publicRoutes } from './features/registry/index.ts'
 import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
 import { createAccountSigners, createWalletPorts, walletRecounts } from './features/wallets/index.ts'
@@ -43,6 +39,7 @@ export interface Overrides {
   readonly random?: Random
   readonly log?: Log
   readonly screening?: Screening
+  readonly gasPrices?: GasPrices
   /** Puts others in the place of the partners that the configuration opened. */
   readonly routing?: (opened: RoutingPartners) => RoutingPartners
 }
@@ -54,6 +51,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
   const log = overrides.log ?? createLog({ level: config.logLevel })
   const metrics = createMetrics()
   const outbound = createOutbound()
+  let stopScreening = (): Promise<void> => Promise.resolve()
   const db = openDb({ url: config.databaseUrl, connectionsMax: config.databaseConnectionsMax, log })
   try {
     await migrate(db)
@@ -83,8 +81,16 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const partners = openPartners({ outbound, log, clock, chains, random }, config.partners ?? {})
     const screening =
       overrides.screening ??
-      (await openScreening({ db, clock, log, metrics }, { chains, outbound, listUrl: config.sanctionsListUrl }))
+      (await openScreening(
+        { db, clock, log, metrics },
+        { chains, outbound, listUrl: config.sanctionsListUrl, isSandbox: config.sandboxScreening },
+      ))
+    stopScreening = () => screening.stop()
+    const coinPrices = config.coinPrices ?? shippedCoinPrices
+    if (areStale(coinPrices, clock.now()))
+      log.warn({ date: coinPrices.date }, 'the prices of coins are more than 30 days old; set COIN_PRICES')
     const keys = createKeyDirectory({ db, clock })
+    const accountSigners = createAccountSigners({ db, walletKeys: custody.walletKeys })
     const files = await openFiles(config.files, { clock, random })
     let settlementWanted = (): void => undefined
     let deliveriesWaiting = (): void => undefined
@@ -121,13 +127,22 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       readinessDetails: async () => ({
         screening: shownList(await screening.list()),
         chains: shownChains(chains),
+        coinPrices: { date: coinPrices.date, state: areStale(coinPrices, clock.now()) ? 'stale' : 'fresh' },
       }),
       recounts: [paymentRecount, ...walletRecounts, webhookRecount, ...vaultRecounts],
       ...createWalletPorts(floor, signatures),
-      settleGasPerDayMax: config.settleGasPerDayMax,
+      settleNanoUsdPerDayMax: config.settleNanoUsdPerDayMax,
+      gasPrices: overrides.gasPrices ?? createGasPrices({ chains, clock, log }, coinPrices),
       paymentLogExists,
       publicRoutes,
-      recordPayment: createRecorder({ db }, { gasPerDayMax: config.settleGasPerDayMax }),
+      recordPayment: createRecorder(
+        { db },
+        {
+          nanoUsdPerDayMax: config.settleNanoUsdPerDayMax,
+          openPerPayerMax,
+          verifiedMsMax: config.verifiedSecondsMax * 1_000,
+        },
+      ),
       settlements: createSettlements({ db, clock }, () => settlementWanted()),
       settlementTokens: custody.settlementTokens,
       vaultStreams,
@@ -147,20 +162,18 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       mppSecrets: custody.mppSecrets,
       serviceSeal: custody.seal,
       walletKeys: custody.walletKeys,
-      accountLanes: createAccountLanes({
+      lanes: createLanes({
         deps: floor,
         chains,
-        except: custody.settler.address,
         sponsor: custody.settler,
-        signerOf: createAccountSigners({ db, walletKeys: custody.walletKeys }),
+        signerOf: async (account) => (account === custody.settler.address ? custody.settler : accountSigners(account)),
+        leaseMs: config.leaseMs,
       }),
       transferWaitMs: config.transferWaitMs,
       signatures,
       eip6492Factories: new Set(config.eip6492Factories.map((factory) => factory.toLowerCase())),
       settleWaitMs: config.settleWaitMs,
-      feeSponsor: config.sponsorTempoFees
-        ? { signer: custody.settler, gasPerDayMax: config.settleGasPerDayMax }
-        : undefined,
+      feeSponsor: config.sponsorTempoFees ? { signer: custody.settler } : undefined,
       facilitatorWaitMs: config.facilitatorWaitMs,
       settlerAddress: custody.settler.address,
       settleMicroUsdMin: config.settleMicroUsdMin,
@@ -169,7 +182,6 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     return {
       deps,
       keys,
-      lanes: createLanes({ deps, chains, signer: custody.settler }),
       settlerAddress: custody.settler.address,
       onSettlementWanted(wake: () => void) {
         settlementWanted = wake
@@ -182,6 +194,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
         await vaultStreams.stop()
         await listeners.stop()
         await keys.stop()
+        await stopScreening()
         await outbound.close()
         await guardedFetch.close()
         files.close()
@@ -189,6 +202,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       },
     }
   } catch (error) {
+    await stopScreening()
     await outbound.close().catch(() => undefined)
     await db.close().catch(() => undefined)
     throw error

@@ -1,4 +1,4 @@
-import { followTransactions, paymentRecurring, sweepCallers } from './features/payments/index.ts'
+import { followTransactions, sweepCallers, voidUnsettled } from './features/payments/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { transferRecurring } from './features/transfers/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
@@ -23,7 +23,7 @@ const sweepIdempotency: Recurring = {
 /** Every piece of work that is due again and again. */
 export const recurring: readonly Recurring[] = [
   sweepIdempotency,
-  ...paymentRecurring,
+  voidUnsettled,
   sweepCallers,
   ...sessionRecurring,
   followTransactions,

@@ -15,7 +15,8 @@ let testOnes: Resources
 let liveOnes: Resources
 
 beforeAll(async () => {
-  world = await aWorld()
+  // Without the sandbox no screening changes a wallet, or its audit records, while the resources are made.
+  world = await aWorld({ config: { sandboxScreening: false } })
   org = await world.organisation()
   other = await world.organisation()
   testOnes = await makeResources(world, org)
@@ -31,6 +32,8 @@ afterAll(async () => {
 async function makeLive({
   byw,
   pay,
+  redeemable,
+  redeeming,
   key,
   reg,
   vlt,
@@ -49,7 +52,12 @@ async function makeLive({
 }: Resources): Promise<void> {
   const { db } = world.database
   expect(await db.run(sql`update byo_wallets set environment = 'live' where id = ${byw}`)).toBe(1)
-  expect(await db.run(sql`update payments set environment = 'live' where id = ${pay} or session_id = ${sess}`)).toBe(2)
+  const stub = `%${redeemable}`
+  expect(
+    await db.run(sql`
+    update payments set environment = 'live'
+    where id in (${pay}, ${redeeming}) or session_id = ${sess} or claim_key like ${stub}`),
+  ).toBe(4)
   expect(await db.run(sql`update sessions set environment = 'live' where id = ${sess}`)).toBe(1)
   expect(await db.run(sql`update vaults set environment = 'live' where session_id = ${sess}`)).toBe(1)
   expect(await db.run(sql`update registry_routes set environment = 'live' where id = ${reg}`)).toBe(1)

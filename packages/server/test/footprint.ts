@@ -7,7 +7,7 @@ export async function footprintOf(db: Db): Promise<string> {
     z.object({ trace: z.string() }),
     sql`select concat((select count(*) from payments), ' ', (select count(*) from events where type = 'payment.received'), ' ',
       (select coalesce(sum(used), 0) from usage_counters where kind = 'payments'), ' ',
-      (select coalesce(sum(gas_reserved), 0) from settlement_budgets)) as trace`,
+      (select coalesce(sum(nano_usd), 0) from gas_budgets)) as trace`,
   )
   return trace
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from '@purser/devnet'
 import type { TestProject } from 'vitest/node'
+import { makeTemplate } from './template.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -10,10 +11,24 @@ declare module 'vitest' {
   }
 }
 
-/** One PostgreSQL for the whole run; each test file makes a database of its own in it. */
+/**
+ * Nothing here outlives the run, and no test kills this server: those that do start one of their own, with everything on.
+ * So it never waits for the disk. What one session sees of another is not changed by any of these settings.
+ */
+const settings = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_wal_size: '4GB',
+  checkpoint_timeout: '1h',
+}
+
+/** One PostgreSQL for the whole run, with a migrated database that each test file copies. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = mkdtempSync(join(tmpdir(), 'purser-test-'))
-  const postgres = await startPostgres({ dataDir, maxConnections: 300 })
+  const postgres = await startPostgres({ dataDir, maxConnections: 500, settings })
+  await makeTemplate(postgres.url)
   project.provide('postgresUrl', postgres.url)
   return async () => {
     await postgres.stop()

@@ -2,14 +2,20 @@ import { type DevChain, fundNative } from '@purser/devnet'
 import { type Address, type Network, networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import { createChains } from '../src/chain/chains.ts'
-import { type LaneParts, passLane, resumeLane } from '../src/chain/lane.ts'
-import { createLanes } from '../src/chain/lanes.ts'
-import type { ChainTransactionId, LaneHandler, Lanes, LaneTransaction, Signer } from '../src/chain/port.ts'
+import { followLanes } from '../src/chain/lanes/follow.ts'
+import { createLanes } from '../src/chain/lanes/lanes.ts'
+import type { LaneKey } from '../src/chain/lanes/nonce-store.ts'
+import type { LaneParts } from '../src/chain/lanes/parts.ts'
+import { resumeLanes } from '../src/chain/lanes/resume.ts'
+import { sendLanes } from '../src/chain/lanes/send.ts'
+import { scopeOf, sharesOf } from '../src/chain/lanes/shards.ts'
+import type { ChainTransactionId, LaneHandler, LaneTransaction, MinedTransaction, Signer } from '../src/chain/port.ts'
 import { createSignatures } from '../src/chain/recover.ts'
 import { createAccountSigner, createSigner } from '../src/custody/signer.ts'
 import type { WalletSigner } from '../src/custody/wallet-keys.ts'
 import { type Clock, systemClock } from '../src/platform/clock.ts'
 import { type Db, sql, type Tx } from '../src/platform/db/db.ts'
+import { type HeldLeases, insertShares, takeLeases } from '../src/platform/leases/store.ts'
 import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { createOutbound, type Outbound } from '../src/platform/outbound.ts'
@@ -17,7 +23,7 @@ import { systemRandom } from '../src/platform/random.ts'
 
 export const purpose = 'stage.pay'
 /** Longest that a lane is driven: where anvil loses one of several transactions, more is offered for it after some twelve seconds. */
-export const laneMsMax = 40_000
+export const laneMsMax = 120_000
 
 export interface StageOptions {
   readonly db: Db
@@ -28,6 +34,7 @@ export interface StageOptions {
   readonly clock?: Clock
   readonly funded?: boolean
   readonly rpcTimeoutMs?: number
+  readonly leaseMs?: number
 }
 
 /** One sender with its lane on a local chain; each planned transaction pays 1 wei to an account of its own, so doubles show. */
@@ -53,13 +60,15 @@ export async function aLane(options: StageOptions) {
     log: createLog({ level: 'silent' }),
     metrics: createMetrics(),
   }
-  const lanes = createLanes({ deps, chains, signer })
+  const signerOf = async (account: Address) => (account === signer.address ? signer : undefined)
+  const lanes = createLanes({ deps, chains, signerOf, leaseMs: options.leaseMs })
   const handler = await recordingHandler(options.db)
   const parts: LaneParts = {
     deps,
     chain: chains.on(network),
     signerOf: () => signer,
     handlers: new Map([[purpose, handler]]),
+    held: await takeAllLeases(options.db, network.name),
     usedSince: new Map(),
   }
   const lane = { network: network.name, sender: signer.address }
@@ -67,6 +76,33 @@ export async function aLane(options: StageOptions) {
 }
 
 export type Stage = Awaited<ReturnType<typeof aLane>>
+
+/** Leases all lanes of a network for a test that drives them by hand, whoever had them. */
+export async function takeAllLeases(db: Db, network: string, leaseMs = 600_000): Promise<HeldLeases> {
+  const shares = sharesOf(network)
+  const ownerToken = Buffer.from(systemRandom.bytes(16)).toString('hex')
+  await insertShares(db, shares)
+  await freeLeases(db)
+  const leases = await takeLeases(db, shares, { ownerToken, leaseMs })
+  return { scope: scopeOf(network), ownerToken, leaseMs, leases }
+}
+
+/** Leaves all leases to whoever wants them. */
+export async function freeLeases(db: Db): Promise<void> {
+  await db.run(sql`update leases set until = '-infinity'`)
+}
+
+/** Has the service itself drive the lanes of a stage. */
+export async function startLanes({ db, lanes, handler }: Pick<Stage, 'db' | 'lanes' | 'handler'>): Promise<void> {
+  await freeLeases(db)
+  lanes.start([handler])
+}
+
+/** One turn over a lane that was leased and resumed: sends, then follows. Returns how many transactions are still open. */
+export async function passLane(parts: LaneParts, { sender }: LaneKey): Promise<number> {
+  await sendLanes(parts, [sender])
+  return followLanes(parts, [sender])
+}
 
 export async function aSigner(): Promise<Signer> {
   const privateKey = systemRandom.bytes(32)
@@ -86,15 +122,15 @@ export interface Payment {
   readonly to: Address
 }
 
-export async function planPayment(stage: Pick<Stage, 'lanes' | 'network' | 'db'>): Promise<Payment> {
+export async function planPayment(stage: Pick<Stage, 'lanes' | 'network' | 'db' | 'lane'>): Promise<Payment> {
   const to: Address = `0x${Buffer.from(systemRandom.bytes(20)).toString('hex')}`
-  await stage.lanes.prepare(stage.network)
-  const id = await stage.db.tx((tx) => planWith(stage.lanes, stage.network, to)(tx))
+  await stage.lanes.prepare(stage.network, stage.lane.sender)
+  const id = await stage.db.tx(planWith(stage, to))
   return { id, to }
 }
 
-export function planWith(lanes: Lanes, network: Network, to: Address) {
-  return (tx: Tx) => lanes.plan(tx, { network, to, data: '0x', value: 1n, gasLimit: 30_000n, purpose })
+export function planWith({ lanes, network, lane }: Pick<Stage, 'lanes' | 'network' | 'lane'>, to: Address) {
+  return (tx: Tx) => lanes.plan(tx, lane.sender, { network, to, data: '0x', value: 1n, gasLimit: 30_000n, purpose })
 }
 
 /** What a fresh process does: resumes the lane, then passes over it until it is empty, or `until` says so. */
@@ -102,7 +138,7 @@ export async function runLane(
   stage: Pick<Stage, 'parts' | 'lane'>,
   until: () => Promise<boolean> = async () => false,
 ): Promise<void> {
-  await resumeLane(stage.parts, stage.lane)
+  await resumeLanes(stage.parts, [stage.lane.sender])
   const end = performance.now() + laneMsMax
   while (performance.now() < end) {
     if ((await passLane(stage.parts, stage.lane)) === 0 || (await until())) return
@@ -113,17 +149,21 @@ export async function runLane(
 /** Effects of handlers are rows written in the lane's own transactions, so that a repeated one would be seen. */
 async function recordingHandler(db: Db): Promise<LaneHandler> {
   await db.run(sql`create table if not exists effects (number bigserial, transaction_id text, step text, hash text)`)
-  const record = (step: string) => async (tx: Tx, transaction: LaneTransaction) => {
-    await tx.run(
-      sql`insert into effects (transaction_id, step, hash) values (${transaction.id}, ${step}, ${transaction.hash})`,
-    )
+  const record = (step: string) => async (tx: Tx, transactions: readonly LaneTransaction[]) => {
+    for (const { id, hash } of transactions)
+      await tx.run(sql`insert into effects (transaction_id, step, hash) values (${id}, ${step}, ${hash})`)
   }
+  const recordMined = (step: string) => (tx: Tx, mined: readonly MinedTransaction[]) =>
+    record(step)(
+      tx,
+      mined.map(({ transaction }) => transaction),
+    )
   return {
     purpose,
     onSent: record('sent'),
-    onMined: record('mined'),
-    onDisplaced: record('displaced'),
-    onFinal: record('final'),
+    onMined: recordMined('mined'),
+    onReplaced: record('replaced'),
+    onFinal: recordMined('final'),
   }
 }
 

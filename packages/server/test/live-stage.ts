@@ -4,6 +4,7 @@ import { createTestClient, http, publicActions } from 'viem'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import type { PartnerSettings } from '../src/partner-config.ts'
+import { createFakeScreening } from '../src/partners/screening/index.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { aKeptLog } from './log-lines.ts'
 import { type Managed, masters, path } from './partner-stage.ts'
@@ -49,7 +50,8 @@ export async function aLiveStage(
   const world = await aWorld({
     chains,
     config: { transferWaitMs: 20_000, partners, ...changes },
-    boot: { log },
+    // With live keys a stale list stops money from going out, and the bundled list is stale by design.
+    boot: { log, screening: createFakeScreening(() => new Date()) },
   })
   const org = await world.organisation()
   const nodes = chains.map(nodeOf)
@@ -79,11 +81,11 @@ export async function aLiveStage(
         await mine()
         return (await get(transfer)).status
       }
-      await expect.poll(status, { timeout: 20_000, interval: 100 }).not.toBe('pending')
+      await expect.poll(status, { timeout: 60_000, interval: 100 }).not.toBe('pending')
       return get(transfer)
     },
     async untilSaid(transfer, partnerStatus) {
-      await expect.poll(() => statusOf(transfer), { timeout: 20_000, interval: 100 }).toBe(partnerStatus)
+      await expect.poll(() => statusOf(transfer), { timeout: 60_000, interval: 100 }).toBe(partnerStatus)
     },
     eventsOf: ({ body }) =>
       db.many(

@@ -14,7 +14,7 @@ import { createPublicClient, http } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { expect } from 'vitest'
 import { z } from 'zod'
-import type { Quoted, RouteQuote, RouteStatus, RoutingPartner } from '../src/partners/routing/port.ts'
+import type { PlannedCall, Quoted, RouteQuote, RouteStatus, RoutingPartner } from '../src/partners/routing/port.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { aKeptLog } from './log-lines.ts'
 import { ShiftedClock } from './webhooks/clock.ts'
@@ -24,7 +24,10 @@ import { type Answer, aWorld, type Org, type World } from './world.ts'
 export interface Conduct {
   readonly quote?: (quote: RouteQuote) => Quoted
   readonly status?: (own: () => Promise<RouteStatus>) => Promise<RouteStatus>
+  readonly expects?: (own: () => Expected, call: PlannedCall) => Expected
 }
+
+type Expected = ReturnType<RoutingPartner['expects']>
 
 /** Two chains with a market and a bridge, and a service that swaps and bridges by them. */
 export interface PartnerStage extends Teller {
@@ -110,6 +113,10 @@ function behaving(sandbox: RoutingPartner, conduct: () => Conduct): RoutingPartn
       const { quote: changed } = conduct()
       return quoted.ok && changed !== undefined ? changed(quoted.quote) : quoted
     },
+    expects(request, call) {
+      const own = () => sandbox.expects(request, call)
+      return conduct().expects?.(own, call) ?? (conduct().expects === undefined ? own() : undefined)
+    },
     status: (route) => (conduct().status ?? ((own) => own()))(() => sandbox.status(route)),
   }
 }
@@ -131,7 +138,8 @@ export function stranger(): Address {
 }
 
 export function swapOf(from: Managed, changes: Record<string, unknown> = {}) {
-  const usual = { fromToken: 'ETH', toChain: 'base', toToken: 'USDC', amount: '0.01', toAddress: stranger() }
+  const toAddress = stranger()
+  const usual = { fromToken: 'ETH', toChain: 'base', toToken: 'USDC', amount: '0.01', minToAmount: '0.001', toAddress }
   return { fromWalletId: from.id, ...usual, ...changes }
 }
 
@@ -157,7 +165,7 @@ function tellerOf({ call, database }: World, { testKey }: Org): Teller {
   return {
     get,
     async ended(transfer) {
-      await expect.poll(async () => (await get(transfer)).status, { timeout: 20_000 }).not.toBe('pending')
+      await expect.poll(async () => (await get(transfer)).status, { timeout: 60_000 }).not.toBe('pending')
       return get(transfer)
     },
     eventsOf: (transferId) =>

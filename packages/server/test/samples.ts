@@ -1,6 +1,7 @@
 import { sql } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
 import { formOf, upload } from './files/uploads.ts'
+import { makeRedemptions } from './redemption-samples.ts'
 import type { Org, World } from './world.ts'
 
 /** What a tenant has one of each of, for requests to name. */
@@ -12,6 +13,9 @@ export interface Resources {
   /** A sweep of that wallet. */
   readonly swp: string
   readonly pay: string
+  /** The credential of a payment that can be redeemed now, and a payment that is being redeemed. */
+  readonly redeemable: string
+  readonly redeeming: string
   readonly plog: string
   readonly key: string
   readonly acc: string
@@ -78,6 +82,7 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     legacy,
     wtx: await makeTransfer(world, owner, managed.mwt),
     pay: String(verified.body.paymentId),
+    ...(await makeRedemptions(world, key, body)),
     plog: String(log?.id),
     key: String(spare.body.id),
     acc: String(member.body.accountId),
@@ -190,6 +195,11 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
       },
     }),
     'payments.settle': () => ({ body: { paymentId: ids.pay, settlementToken: ids.token } }),
+    'payments.delivered': () => ({ body: { paymentIds: [ids.pay] } }),
+    'payments.redeem': () => ({
+      body: { protocol: 'x402', credential: ids.redeemable, resource, method: 'GET' },
+    }),
+    'payments.redeemed': () => ({ params: { id: ids.redeeming }, body: { redemptionToken: 'redeeming' } }),
     'payments.get': () => ({ params: { id: ids.pay } }),
     'payments.logs.list': () => ({}),
     'payments.logs.summary': () => ({}),

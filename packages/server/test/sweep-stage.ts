@@ -69,6 +69,6 @@ export async function ethOf(chain: DevChain, address: Address): Promise<bigint> 
 
 /** Lane transactions of sweeps, which are what the operator pays for. */
 export async function sweepTransactions(world: World): Promise<bigint> {
-  const statement = sql`select count(*) as count from chain_transactions where purpose = 'wallets.sweep'`
+  const statement = sql`select count(*) as count from chain_transactions where purpose = 'relays'`
   return (await world.database.db.one(z.object({ count: z.bigint() }), statement)).count
 }

@@ -65,7 +65,7 @@ export async function aTempoPayer(chain: DevChain, options: { readonly funded?: 
       const serializedTransaction = await sign(challenge, { ...changes, sponsored: false })
       const client = createPublicClient({ transport: http(chain.rpcUrl) })
       const hash = await client.sendRawTransaction({ serializedTransaction })
-      await client.waitForTransactionReceipt({ hash, pollingInterval: 100, timeout: 20_000 })
+      await client.waitForTransactionReceipt({ hash, pollingInterval: 100, timeout: 60_000 })
       return hash
     },
   }

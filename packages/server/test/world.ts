@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { type BootOptions, bootServer, type RunningServer } from '../src/boot.ts'
 import type { Config } from '../src/config.ts'
 import { foundOrganisation, upsertAccount } from '../src/features/organisations/index.ts'
-import type { PlanName } from '../src/features/plans/index.ts'
+import type { GasPrices, PlanName } from '../src/features/plans/index.ts'
 import { newId, type OrganisationId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
@@ -71,6 +71,7 @@ export async function aWorld(
     const server = await bootServer(own, {
       metricsOnMainPort: true,
       log: createLog({ level: process.env.TEST_LOG ?? 'silent' }),
+      gasPrices: oneNanoUsdPerGas,
       ...options.boot,
     })
     servers.push(server)
@@ -105,7 +106,7 @@ export async function aWorld(
   }
 }
 
-function testConfig(
+export function testConfig(
   databaseUrl: string,
   options: {
     readonly chains?: readonly DevChain[]
@@ -139,13 +140,23 @@ function testConfig(
     transferWaitMs: 25_000,
     facilitatorWaitMs: 25_000,
     settleMicroUsdMin: 1_000n,
-    settleGasPerDayMax: 10n ** 15n,
+    settleNanoUsdPerDayMax: 10n ** 15n,
+    verifiedSecondsMax: 3_600,
     sponsorTempoFees: false,
+    sandboxScreening: true,
     challengesPerCallerMax: 20,
     webhooksAllowPrivate: true,
     files: { directory: options.filesDirectory },
     ...options.config,
   }
+}
+
+/** Gas has one price for good, so that a budget counts it. */
+export const oneNanoUsdPerGas: GasPrices = {
+  costOf: (_, gas) => gas,
+  knownCostOf: (_, gas) => gas,
+  worthOf: (_, wei) => wei / 1_000_000_000n,
+  leastCostOf: (_, gas) => gas,
 }
 
 const keyBase64 = randomBytes(32).toString('base64')
@@ -254,7 +265,7 @@ const Accepted = z.object({
       asset: z.string(),
       payTo: z.string(),
       maxTimeoutSeconds: z.number(),
-      extra: z.object({ name: z.string(), version: z.string() }),
+      extra: z.looseObject({ name: z.string(), version: z.string() }),
     }),
   ),
 })
@@ -286,7 +297,8 @@ async function signCredential(
   }
   const signature = await account.signTypedData({
     domain: {
-      ...accepted.extra,
+      name: accepted.extra.name,
+      version: accepted.extra.version,
       chainId: Number(accepted.network.split(':')[1]),
       verifyingContract: accepted.asset as `0x${string}`,
     },

@@ -281,6 +281,28 @@ export const tools: readonly Tool[] = [
             "null"
           ]
         },
+        "deliveredAt": {
+          "description": "When the answer was handed to the payer; of callers that do not report delivery, when it was settled.",
+          "anyOf": [
+            {
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ]
+        },
+        "redeemedAt": {
+          "description": "When the answer was handed out by a redemption.",
+          "anyOf": [
+            {
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ]
+        },
         "createdAt": {
           "type": "string"
         }
@@ -307,6 +329,8 @@ export const tools: readonly Tool[] = [
         "failureReason",
         "vaultId",
         "sessionId",
+        "deliveredAt",
+        "redeemedAt",
         "createdAt"
       ]
     }
@@ -2193,6 +2217,10 @@ export const tools: readonly Tool[] = [
       "toChain": "body",
       "toToken": "body",
       "amount": "body",
+      "minToAmount": "body",
+      "quoteId": "body",
+      "reference": "body",
+      "metadata": "body",
       "idempotencyKey": "key"
     },
     "answers": "object",
@@ -2242,7 +2270,7 @@ export const tools: readonly Tool[] = [
           "example": "USDC"
         },
         "toAddress": {
-          "example": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+          "example": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
           "type": "string"
         },
         "toChain": {
@@ -2271,6 +2299,34 @@ export const tools: readonly Tool[] = [
           "maxLength": 100,
           "description": "Decimal amount in whole tokens.",
           "example": "12.5"
+        },
+        "minToAmount": {
+          "description": "Least that must arrive, in whole tokens of toToken; less is `price-too-low`. Left out: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.",
+          "example": "12.4",
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 100
+        },
+        "quoteId": {
+          "description": "A quote of this transfer, for 60 seconds and once: at least its minToAmount arrives.",
+          "type": "string",
+          "pattern": "^qte_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "example": "qte_01h455vb4pex5vsknk084sn02q"
+        },
+        "reference": {
+          "description": "Your own name for it; it is answered and goes nowhere else.",
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 80
+        },
+        "metadata": {
+          "type": "object",
+          "propertyNames": {
+            "type": "string",
+            "minLength": 0,
+            "maxLength": 128
+          },
+          "additionalProperties": {}
         },
         "idempotencyKey": {
           "type": "string",
@@ -2337,6 +2393,10 @@ export const tools: readonly Tool[] = [
           "description": "What is expected to arrive, then what arrived, in whole tokens of toToken.",
           "type": "string"
         },
+        "minToAmount": {
+          "description": "What arrives at least, in whole tokens of toToken.",
+          "type": "string"
+        },
         "feeAmount": {
           "description": "What the chain took, or is expected to take at most, in feeToken.",
           "type": "string"
@@ -2394,6 +2454,19 @@ export const tools: readonly Tool[] = [
             }
           ]
         },
+        "reference": {
+          "type": [
+            "string",
+            "null"
+          ]
+        },
+        "metadata": {
+          "type": "object",
+          "propertyNames": {
+            "type": "string"
+          },
+          "additionalProperties": {}
+        },
         "createdAt": {
           "type": "string"
         },
@@ -2422,6 +2495,7 @@ export const tools: readonly Tool[] = [
         "toToken",
         "amount",
         "toAmount",
+        "minToAmount",
         "feeAmount",
         "feeToken",
         "route",
@@ -2432,6 +2506,8 @@ export const tools: readonly Tool[] = [
         "destinationTxHash",
         "refundTxHash",
         "refundedAt",
+        "reference",
+        "metadata",
         "createdAt",
         "confirmedAt"
       ]
@@ -2441,7 +2517,7 @@ export const tools: readonly Tool[] = [
     "name": "transfers_quote",
     "operationId": "transfers.quote",
     "title": "Transfers: quote",
-    "description": "Say what a transfer would cost and how it would go; nothing moves.",
+    "description": "Say what a transfer would cost, how it would go and what would arrive at least; nothing moves. A transfer that names the `quoteId` within 60 seconds brings at least `minToAmount`, or is refused.",
     "method": "POST",
     "path": "/wallet-infra/transfer/quote",
     "effect": "reads",
@@ -2453,7 +2529,8 @@ export const tools: readonly Tool[] = [
       "toAddress": "body",
       "toChain": "body",
       "toToken": "body",
-      "amount": "body"
+      "amount": "body",
+      "minToAmount": "body"
     },
     "answers": "object",
     "inputSchema": {
@@ -2502,7 +2579,7 @@ export const tools: readonly Tool[] = [
           "example": "USDC"
         },
         "toAddress": {
-          "example": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+          "example": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
           "type": "string"
         },
         "toChain": {
@@ -2531,6 +2608,13 @@ export const tools: readonly Tool[] = [
           "maxLength": 100,
           "description": "Decimal amount in whole tokens.",
           "example": "12.5"
+        },
+        "minToAmount": {
+          "description": "Least that must arrive, in whole tokens of toToken; less is `price-too-low`. Left out: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.",
+          "example": "12.4",
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 100
         }
       },
       "required": [
@@ -2546,6 +2630,14 @@ export const tools: readonly Tool[] = [
     "outputSchema": {
       "type": "object",
       "properties": {
+        "quoteId": {
+          "description": "For a transfer that is to go as quoted.",
+          "type": "string"
+        },
+        "expiresAt": {
+          "description": "The quote may be used until then.",
+          "type": "string"
+        },
         "fromChain": {
           "description": "Such as base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato.",
           "type": "string"
@@ -2565,6 +2657,10 @@ export const tools: readonly Tool[] = [
         },
         "toAmount": {
           "description": "What is expected to arrive, then what arrived, in whole tokens of toToken.",
+          "type": "string"
+        },
+        "minToAmount": {
+          "description": "What arrives at least, in whole tokens of toToken.",
           "type": "string"
         },
         "feeAmount": {
@@ -2591,12 +2687,15 @@ export const tools: readonly Tool[] = [
         }
       },
       "required": [
+        "quoteId",
+        "expiresAt",
         "fromChain",
         "toChain",
         "fromToken",
         "toToken",
         "amount",
         "toAmount",
+        "minToAmount",
         "feeAmount",
         "feeToken",
         "route",
@@ -2702,6 +2801,10 @@ export const tools: readonly Tool[] = [
                 "description": "What is expected to arrive, then what arrived, in whole tokens of toToken.",
                 "type": "string"
               },
+              "minToAmount": {
+                "description": "What arrives at least, in whole tokens of toToken.",
+                "type": "string"
+              },
               "feeAmount": {
                 "description": "What the chain took, or is expected to take at most, in feeToken.",
                 "type": "string"
@@ -2759,6 +2862,19 @@ export const tools: readonly Tool[] = [
                   }
                 ]
               },
+              "reference": {
+                "type": [
+                  "string",
+                  "null"
+                ]
+              },
+              "metadata": {
+                "type": "object",
+                "propertyNames": {
+                  "type": "string"
+                },
+                "additionalProperties": {}
+              },
               "createdAt": {
                 "type": "string"
               },
@@ -2784,6 +2900,7 @@ export const tools: readonly Tool[] = [
               "toToken",
               "amount",
               "toAmount",
+              "minToAmount",
               "feeAmount",
               "feeToken",
               "route",
@@ -2794,6 +2911,8 @@ export const tools: readonly Tool[] = [
               "destinationTxHash",
               "refundTxHash",
               "refundedAt",
+              "reference",
+              "metadata",
               "createdAt",
               "confirmedAt"
             ]
@@ -2882,6 +3001,10 @@ export const tools: readonly Tool[] = [
           "description": "What is expected to arrive, then what arrived, in whole tokens of toToken.",
           "type": "string"
         },
+        "minToAmount": {
+          "description": "What arrives at least, in whole tokens of toToken.",
+          "type": "string"
+        },
         "feeAmount": {
           "description": "What the chain took, or is expected to take at most, in feeToken.",
           "type": "string"
@@ -2939,6 +3062,19 @@ export const tools: readonly Tool[] = [
             }
           ]
         },
+        "reference": {
+          "type": [
+            "string",
+            "null"
+          ]
+        },
+        "metadata": {
+          "type": "object",
+          "propertyNames": {
+            "type": "string"
+          },
+          "additionalProperties": {}
+        },
         "createdAt": {
           "type": "string"
         },
@@ -2964,6 +3100,7 @@ export const tools: readonly Tool[] = [
         "toToken",
         "amount",
         "toAmount",
+        "minToAmount",
         "feeAmount",
         "feeToken",
         "route",
@@ -2974,6 +3111,8 @@ export const tools: readonly Tool[] = [
         "destinationTxHash",
         "refundTxHash",
         "refundedAt",
+        "reference",
+        "metadata",
         "createdAt",
         "confirmedAt"
       ]
@@ -3073,6 +3212,7 @@ export const tools: readonly Tool[] = [
       "chain": "body",
       "bankAccountId": "body",
       "reference": "body",
+      "metadata": "body",
       "idempotencyKey": "key"
     },
     "answers": "object",
@@ -3137,6 +3277,15 @@ export const tools: readonly Tool[] = [
           "type": "string",
           "minLength": 1,
           "maxLength": 140
+        },
+        "metadata": {
+          "type": "object",
+          "propertyNames": {
+            "type": "string",
+            "minLength": 0,
+            "maxLength": 128
+          },
+          "additionalProperties": {}
         },
         "idempotencyKey": {
           "type": "string",
@@ -3204,6 +3353,13 @@ export const tools: readonly Tool[] = [
             "string",
             "null"
           ]
+        },
+        "metadata": {
+          "type": "object",
+          "propertyNames": {
+            "type": "string"
+          },
+          "additionalProperties": {}
         },
         "feeAmount": {
           "description": "What the partner keeps, in whole tokens; null until it says so.",
@@ -3286,6 +3442,7 @@ export const tools: readonly Tool[] = [
         "bankAccountId",
         "currency",
         "reference",
+        "metadata",
         "feeAmount",
         "exchangeRate",
         "payoutAmount",
@@ -3383,6 +3540,13 @@ export const tools: readonly Tool[] = [
                   "null"
                 ]
               },
+              "metadata": {
+                "type": "object",
+                "propertyNames": {
+                  "type": "string"
+                },
+                "additionalProperties": {}
+              },
               "feeAmount": {
                 "description": "What the partner keeps, in whole tokens; null until it says so.",
                 "type": [
@@ -3461,6 +3625,7 @@ export const tools: readonly Tool[] = [
               "bankAccountId",
               "currency",
               "reference",
+              "metadata",
               "feeAmount",
               "exchangeRate",
               "payoutAmount",
@@ -3559,6 +3724,13 @@ export const tools: readonly Tool[] = [
             "null"
           ]
         },
+        "metadata": {
+          "type": "object",
+          "propertyNames": {
+            "type": "string"
+          },
+          "additionalProperties": {}
+        },
         "feeAmount": {
           "description": "What the partner keeps, in whole tokens; null until it says so.",
           "type": [
@@ -3637,6 +3809,7 @@ export const tools: readonly Tool[] = [
         "bankAccountId",
         "currency",
         "reference",
+        "metadata",
         "feeAmount",
         "exchangeRate",
         "payoutAmount",
@@ -5844,8 +6017,13 @@ export const tools: readonly Tool[] = [
             "vault.extended",
             "vault.persisted",
             "deposit.success",
+            "wallet.flagged",
+            "wallet.cleared",
             "transfer.completed",
             "transfer.failed",
+            "transfer.refund_overdue",
+            "transfer.refunded",
+            "withdrawal.updated",
             "withdrawal.completed",
             "withdrawal.failed",
             "webhook.disabled",

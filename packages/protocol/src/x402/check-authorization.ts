@@ -55,9 +55,9 @@ type Proof = {
 /**
  * Judges an EIP-3009 payment by everything that needs no chain, and names the first fault in the order of the reference
  * implementation: scheme, domain, network, signature, recipient, validBefore, validAfter, value. What version 2 says that it
- * accepted must be what was asked for, or a payer could pay the price of something else. Version 2 and its facilitators want
- * exactly the amount, version 1 at least that. A verdict `ok` of another kind than `eoa` is not a proof yet.
- * Source: @x402/evm 2.27.0 `exact/facilitator/eip3009.ts` and `exact/v1/facilitator/scheme.ts`; x402 1.2.0 for version 1's amount.
+ * accepted must be what was asked for, or a payer could pay the price of something else. Both versions want
+ * exactly the amount. A verdict `ok` of another kind than `eoa` is not a proof yet.
+ * Source: @x402/evm 2.27.0 `exact/facilitator/eip3009.ts` and `exact/v1/facilitator/scheme.ts`.
  */
 export function checkAuthorization(check: AuthorizationCheck): AuthorizationVerdict {
   const { payload, expected, keccak } = check
@@ -112,7 +112,7 @@ function whyNotPayable(
   }
   if (authorization.validAfter > now) return 'invalid_exact_evm_payload_authorization_valid_after'
   if (accepted === undefined) {
-    return authorization.value < rawAmount ? 'invalid_exact_evm_authorization_value' : undefined
+    return authorization.value === rawAmount ? undefined : 'invalid_exact_evm_authorization_value'
   }
   const pays = authorization.value === rawAmount && accepted.amount === rawAmount.toString()
   return pays ? undefined : 'invalid_exact_evm_payload_authorization_value_mismatch'

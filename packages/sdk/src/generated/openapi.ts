@@ -78,6 +78,66 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/payments/delivered": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Report that the answers of payments were handed to their payers.
+         * @description For payments that were verified with reportsDelivery. A payment that is settled and not delivered can be redeemed.
+         */
+        readonly post: operations["payments.delivered"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/payments/redeem": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Ask to serve a payment that was settled and never delivered.
+         * @description The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed.
+         */
+        readonly post: operations["payments.redeem"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/payments/{id}/redeemed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Finish a redemption, right before the answer leaves.
+         * @description If it is refused, somebody else has the right to serve the payment and the answer must not leave.
+         */
+        readonly post: operations["payments.redeemed"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/payments/logs": {
         readonly parameters: {
             readonly query?: never;
@@ -191,7 +251,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Verify a payment for an x402 server of any make, and record it, once.
-         * @description A bad payment is 200 with isValid false. A signature is found valid once: asking again says that it is used.
+         * @description A bad payment is 200 with isValid false. A signature is found valid once: asking again says that it is used. Every problem record carries isValid and invalidReason too.
          */
         readonly post: operations["facilitator.verify"];
         readonly delete?: never;
@@ -211,7 +271,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Bring a payment to the chain for an x402 server of any make, and wait for the outcome.
-         * @description Asking again joins the same settlement. While the outcome is not known: success false, errorReason settlement_pending.
+         * @description Asking again joins the same settlement. Success is answered once; whoever got settlement_pending gets it by asking again. Every problem record carries success, errorReason, transaction and network too.
          */
         readonly post: operations["facilitator.settle"];
         readonly delete?: never;
@@ -667,7 +727,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Say what a transfer would cost and how it would go; nothing moves. */
+        /**
+         * Say what a transfer would cost, how it would go and what would arrive at least; nothing moves.
+         * @description A transfer that names the `quoteId` within 60 seconds brings at least `minToAmount`, or is refused.
+         */
         readonly post: operations["transfers.quote"];
         readonly delete?: never;
         readonly options?: never;
@@ -2320,6 +2383,143 @@ export interface webhooks {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "wallet.flagged": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event wallet.flagged. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "wallet.flagged";
+                        readonly payload: {
+                            readonly walletId: string;
+                            readonly address: string;
+                            readonly transactionId: string | null;
+                            readonly reason: string;
+                            /** Format: date-time */
+                            readonly flaggedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "wallet.cleared": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event wallet.cleared. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "wallet.cleared";
+                        readonly payload: {
+                            readonly walletId: string;
+                            readonly address: string;
+                            readonly transactionId: string | null;
+                            /** Format: date-time */
+                            readonly clearedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "transfer.completed": {
         readonly parameters: {
             readonly query?: never;
@@ -2439,6 +2639,219 @@ export interface webhooks {
                             readonly reason: string;
                             readonly refundTxHash: string | null;
                             readonly refundedAt: string | null;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "transfer.refund_overdue": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event transfer.refund_overdue. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "transfer.refund_overdue";
+                        readonly payload: {
+                            readonly transactionId: string;
+                            readonly walletId: string;
+                            readonly route: string;
+                            readonly amount: string;
+                            readonly token: string;
+                            readonly chain: string;
+                            readonly txHash: string | null;
+                            /** Format: date-time */
+                            readonly failingSince: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "transfer.refunded": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event transfer.refunded. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "transfer.refunded";
+                        readonly payload: {
+                            readonly transactionId: string;
+                            readonly walletId: string;
+                            readonly route: string;
+                            readonly amount: string;
+                            readonly token: string;
+                            readonly chain: string;
+                            readonly refundTxHash: string | null;
+                            /** Format: date-time */
+                            readonly refundedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "withdrawal.updated": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event withdrawal.updated. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "withdrawal.updated";
+                        readonly payload: {
+                            readonly withdrawalId: string;
+                            readonly walletId: string;
+                            readonly status: string;
+                            readonly refund: string | null;
+                            /** Format: date-time */
+                            readonly updatedAt: string;
                         };
                     };
                 };
@@ -3071,6 +3484,8 @@ export interface operations {
                         readonly x402V1: {
                             readonly [key: string]: unknown;
                         } | null;
+                        /** @description For each challenge the extra.challengeId that belongs into every offer of its x402 header; 66 characters. An offer without one is paid like any other, and its payment is redeemed by other proofs alone. */
+                        readonly challengeIds: readonly string[] | null;
                         /** @description For each challenge the value of its WWW-Authenticate header; each must be shown to one payer only. */
                         readonly mpp: readonly string[] | null;
                         /** Format: date-time */
@@ -3153,6 +3568,11 @@ export interface operations {
                      * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
                      */
                     readonly digest?: string;
+                    /**
+                     * @description Whether you report with payments.delivered that the answer has left. If not, the payment counts as delivered when it is settled.
+                     * @default false
+                     */
+                    readonly reportsDelivery?: boolean;
                 };
             };
         };
@@ -3192,6 +3612,8 @@ export interface operations {
                         readonly settledAt: string | null;
                         readonly settlementPending: boolean;
                         readonly settlementToken: string;
+                        /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
+                        readonly redeemable: boolean;
                     };
                 };
             };
@@ -3240,7 +3662,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded` */
+            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
             readonly 429: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3304,6 +3726,8 @@ export interface operations {
                         readonly txHash: string | null;
                         /** Format: date-time */
                         readonly settledAt: string;
+                        /** @description Whether the payer has asked for the answer again since. If so, take the right to serve it with payments.redeem before the answer leaves. */
+                        readonly redemptionRequested: boolean;
                         /** @description A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in which transaction. Null where payer or resource is not known. */
                         readonly receipt: string | null;
                     };
@@ -3422,6 +3846,10 @@ export interface operations {
                         readonly failureReason: string | null;
                         readonly vaultId: string | null;
                         readonly sessionId: string | null;
+                        /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
+                        readonly deliveredAt: string | null;
+                        /** @description When the answer was handed out by a redemption. */
+                        readonly redeemedAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -3444,6 +3872,281 @@ export interface operations {
             };
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "payments.delivered": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly paymentIds: readonly string[];
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @description How many of them were marked now. A payment that was marked before is not counted. */
+                        readonly delivered: number;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 409: components["responses"]["idempotency-in-progress"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "payments.redeem": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @enum {string} */
+                    readonly protocol: "x402" | "mpp";
+                    /** @example stub_payment_accepted */
+                    readonly credential: string;
+                    readonly resource: string;
+                    readonly method: string;
+                    /**
+                     * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
+                     * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
+                     */
+                    readonly digest?: string;
+                    /**
+                     * @description Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False where the answer of its first run is still there.
+                     * @default true
+                     */
+                    readonly rerun?: boolean;
+                    /** @description From verifying the payment: the handler that ran first still has the answer. It does not wait for itself. */
+                    readonly settlementToken?: string;
+                    /** @description The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not. */
+                    readonly signature?: {
+                        readonly value: string;
+                        /** Format: date-time */
+                        readonly signedAt: string;
+                    };
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @constant */
+                        readonly valid: true;
+                        /** @example pay_01h455vb4pex5vsknk084sn02q */
+                        readonly paymentId: string;
+                        /** @enum {string} */
+                        readonly protocol: "x402" | "mpp";
+                        /** @description How it is paid: exact (x402), charge (MPP), stub (test mode). */
+                        readonly scheme: string;
+                        /** @description The payment method of MPP; null for x402 and stubs. */
+                        readonly method: ("evm" | "tempo") | null;
+                        /** @description Id of the MPP challenge that was paid. */
+                        readonly challengeId: string | null;
+                        /**
+                         * @description CAIP-2 id of the network.
+                         * @example eip155:8453
+                         */
+                        readonly network: string;
+                        readonly amount: string;
+                        readonly coin: string;
+                        readonly payer: string | null;
+                        readonly txHash: string | null;
+                        readonly settledAt: string | null;
+                        readonly settlementPending: boolean;
+                        readonly settlementToken: string;
+                        /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
+                        readonly redeemable: boolean;
+                        /** @description Send it to payments.redeemed before the answer leaves. */
+                        readonly redemptionToken: string;
+                        /** @description Seconds after which another process may redeem the payment. */
+                        readonly expiresIn: number;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `idempotency-in-progress`, `payment-not-redeemable`, `delivery-in-progress` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            /** @description `service-unavailable`, `custody-unavailable` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "payments.redeemed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @example c2VydmUgaXQgb25jZQ */
+                    readonly redemptionToken: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example pay_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
+                        /** @enum {string} */
+                        readonly protocol: "x402" | "mpp";
+                        readonly amount: string;
+                        readonly rawAmount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly network: string;
+                        readonly payer: string | null;
+                        readonly payTo: string;
+                        readonly walletId: string | null;
+                        readonly resource: string | null;
+                        readonly route: string | null;
+                        readonly method: string | null;
+                        readonly description: string | null;
+                        /** @example key_01h455vb4pex5vsknk084sn02q */
+                        readonly apiKeyId: string;
+                        readonly txHash: string | null;
+                        readonly settledAt: string | null;
+                        readonly failureReason: string | null;
+                        readonly vaultId: string | null;
+                        readonly sessionId: string | null;
+                        /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
+                        readonly deliveredAt: string | null;
+                        /** @description When the answer was handed out by a redemption. */
+                        readonly redeemedAt: string | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `not-found`, `payment-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `idempotency-in-progress`, `redemption-lost` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
@@ -3867,7 +4570,7 @@ export interface operations {
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
             readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded` */
+            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
             readonly 429: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3970,7 +4673,7 @@ export interface operations {
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
             readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded` */
+            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
             readonly 429: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4165,7 +4868,7 @@ export interface operations {
         readonly requestBody: {
             readonly content: {
                 readonly "application/json": {
-                    /** @example 0x036CbD53842c5426634e7929541eC2318f3dCF7e */
+                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
                     readonly address: string;
                     /** @enum {string} */
                     readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
@@ -6453,7 +7156,7 @@ export interface operations {
                     readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                     /** @example USDC */
                     readonly fromToken: string;
-                    /** @example 0x036CbD53842c5426634e7929541eC2318f3dCF7e */
+                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
                     readonly toAddress: string;
                     /** @enum {string} */
                     readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
@@ -6464,6 +7167,21 @@ export interface operations {
                      * @example 12.5
                      */
                     readonly amount: string;
+                    /**
+                     * @description Least that must arrive, in whole tokens of toToken; less is `price-too-low`. Left out: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+                     * @example 12.4
+                     */
+                    readonly minToAmount?: string;
+                    /**
+                     * @description A quote of this transfer, for 60 seconds and once: at least its minToAmount arrives.
+                     * @example qte_01h455vb4pex5vsknk084sn02q
+                     */
+                    readonly quoteId?: string;
+                    /** @description Your own name for it; it is answered and goes nowhere else. */
+                    readonly reference?: string;
+                    readonly metadata?: {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
         };
@@ -6494,6 +7212,8 @@ export interface operations {
                         readonly amount: string;
                         /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
                         readonly toAmount: string;
+                        /** @description What arrives at least, in whole tokens of toToken. */
+                        readonly minToAmount: string;
                         /** @description What the chain took, or is expected to take at most, in feeToken. */
                         readonly feeAmount: string;
                         readonly feeToken: string;
@@ -6512,6 +7232,10 @@ export interface operations {
                         readonly refundTxHash: string | null;
                         /** @description When a partner gave the money back; it may come after the transfer has failed. */
                         readonly refundedAt: string | null;
+                        readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly confirmedAt: string | null;
@@ -6537,7 +7261,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `chain-not-available`, `address-format-invalid` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6553,7 +7277,7 @@ export interface operations {
             readonly 429: components["responses"]["rate-limit-exceeded"];
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
             readonly 503: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6591,7 +7315,7 @@ export interface operations {
                     readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                     /** @example USDC */
                     readonly fromToken: string;
-                    /** @example 0x036CbD53842c5426634e7929541eC2318f3dCF7e */
+                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
                     readonly toAddress: string;
                     /** @enum {string} */
                     readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
@@ -6602,6 +7326,11 @@ export interface operations {
                      * @example 12.5
                      */
                     readonly amount: string;
+                    /**
+                     * @description Least that must arrive, in whole tokens of toToken; less is `price-too-low`. Left out: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+                     * @example 12.4
+                     */
+                    readonly minToAmount?: string;
                 };
             };
         };
@@ -6617,6 +7346,16 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": {
+                        /**
+                         * @description For a transfer that is to go as quoted.
+                         * @example qte_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly quoteId: string;
+                        /**
+                         * Format: date-time
+                         * @description The quote may be used until then.
+                         */
+                        readonly expiresAt: string;
                         /** @enum {string} */
                         readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                         /** @enum {string} */
@@ -6626,6 +7365,8 @@ export interface operations {
                         readonly amount: string;
                         /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
                         readonly toAmount: string;
+                        /** @description What arrives at least, in whole tokens of toToken. */
+                        readonly minToAmount: string;
                         /** @description What the chain took, or is expected to take at most, in feeToken. */
                         readonly feeAmount: string;
                         readonly feeToken: string;
@@ -6644,7 +7385,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `chain-not-available`, `address-format-invalid` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6660,7 +7401,7 @@ export interface operations {
             readonly 429: components["responses"]["rate-limit-exceeded"];
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
             readonly 503: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6714,6 +7455,8 @@ export interface operations {
                         readonly amount: string;
                         /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
                         readonly toAmount: string;
+                        /** @description What arrives at least, in whole tokens of toToken. */
+                        readonly minToAmount: string;
                         /** @description What the chain took, or is expected to take at most, in feeToken. */
                         readonly feeAmount: string;
                         readonly feeToken: string;
@@ -6732,6 +7475,10 @@ export interface operations {
                         readonly refundTxHash: string | null;
                         /** @description When a partner gave the money back; it may come after the transfer has failed. */
                         readonly refundedAt: string | null;
+                        readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly confirmedAt: string | null;
@@ -6784,6 +7531,8 @@ export interface operations {
                         readonly amount: string;
                         /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
                         readonly toAmount: string;
+                        /** @description What arrives at least, in whole tokens of toToken. */
+                        readonly minToAmount: string;
                         /** @description What the chain took, or is expected to take at most, in feeToken. */
                         readonly feeAmount: string;
                         readonly feeToken: string;
@@ -6802,6 +7551,10 @@ export interface operations {
                         readonly refundTxHash: string | null;
                         /** @description When a partner gave the money back; it may come after the transfer has failed. */
                         readonly refundedAt: string | null;
+                        readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly confirmedAt: string | null;
@@ -6844,7 +7597,7 @@ export interface operations {
         readonly requestBody: {
             readonly content: {
                 readonly "application/json": {
-                    /** @example 0x036CbD53842c5426634e7929541eC2318f3dCF7e */
+                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
                     readonly to: string;
                     /**
                      * @description Decimal amount in whole coins, more than zero.
@@ -6913,7 +7666,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `chain-not-available`, `address-format-invalid`, `coin-not-available` */
+            /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `coin-not-available` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6929,7 +7682,7 @@ export interface operations {
             readonly 429: components["responses"]["rate-limit-exceeded"];
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
             readonly 503: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7210,6 +7963,9 @@ export interface operations {
                     readonly bankAccountId: string;
                     /** @description What the receiver reads on the statement. */
                     readonly reference?: string;
+                    readonly metadata?: {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
         };
@@ -7241,6 +7997,9 @@ export interface operations {
                         /** @description What the bank account is paid in. */
                         readonly currency: string;
                         readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
                         /** @description What the partner keeps, in whole tokens; null until it says so. */
                         readonly feeAmount: string | null;
                         readonly exchangeRate: string | null;
@@ -7278,7 +8037,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `below-minimum`, `withdrawal-refused` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `below-minimum`, `withdrawal-refused` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7294,7 +8053,7 @@ export interface operations {
             readonly 429: components["responses"]["rate-limit-exceeded"];
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
             readonly 503: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7348,6 +8107,9 @@ export interface operations {
                         /** @description What the bank account is paid in. */
                         readonly currency: string;
                         readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
                         /** @description What the partner keeps, in whole tokens; null until it says so. */
                         readonly feeAmount: string | null;
                         readonly exchangeRate: string | null;
@@ -7413,6 +8175,9 @@ export interface operations {
                         /** @description What the bank account is paid in. */
                         readonly currency: string;
                         readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
                         /** @description What the partner keeps, in whole tokens; null until it says so. */
                         readonly feeAmount: string | null;
                         readonly exchangeRate: string | null;
@@ -10942,7 +11707,7 @@ export interface operations {
                 readonly "application/json": {
                     /** @example https://example.com/webhooks */
                     readonly url: string;
-                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "transfer.completed" | "transfer.failed" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test")[];
+                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test")[];
                 };
             };
         };
@@ -11121,7 +11886,7 @@ export interface operations {
                 readonly "application/json": {
                     /** @example https://example.com/webhooks */
                     readonly url?: string;
-                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "transfer.completed" | "transfer.failed" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test")[];
+                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test")[];
                     readonly isActive?: boolean;
                 };
             };
@@ -11496,7 +12261,7 @@ export interface operations {
             readonly query?: {
                 readonly limit?: number;
                 readonly cursor?: string;
-                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "transfer.completed" | "transfer.failed" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test";
+                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test";
             };
             readonly header?: never;
             readonly path?: never;
@@ -11643,7 +12408,7 @@ export interface operations {
             readonly content: {
                 readonly "application/json": {
                     /** @enum {string} */
-                    readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "transfer.completed" | "transfer.failed" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test";
+                    readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test";
                 };
             };
         };

@@ -25,10 +25,30 @@ const problems = {
     'Internal Server Error',
     'The answer is too large to be sold. A payment that was not settled yet stays unsettled.',
   ],
+  'delivery-in-progress': [
+    409,
+    'Conflict',
+    'This payment is being settled or served. Send the same request with the same payment again, as Retry-After says.',
+  ],
+  'too-many-abandoned-requests': [
+    429,
+    'Too Many Requests',
+    'Too many requests of this payer were left before they were answered. Nothing was charged. Wait as Retry-After says.',
+  ],
+  'payments-misconfigured': [
+    500,
+    'Internal Server Error',
+    'This server cannot take payments because of its own configuration. Nothing was sent and nothing was charged.',
+  ],
   'payments-unavailable': [
     503,
     'Service Unavailable',
-    'Payments cannot be checked at the moment. Nothing was charged.',
+    'Payments cannot be checked at the moment. Nothing was sent and nothing was charged.',
+  ],
+  'delivery-unavailable': [
+    503,
+    'Service Unavailable',
+    'This payment was used. Whether it may still be served cannot be checked at the moment. Send the same request again.',
   ],
   'settlement-unavailable': [
     503,
@@ -37,10 +57,12 @@ const problems = {
   ],
 } as const satisfies Record<string, readonly [OwnAnswer['status'], string, string]>
 
+export type ProblemCode = keyof typeof problems
+
 const problemHeaders = { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' }
 
 /** A problem record (RFC 9457) that says nothing about what lies behind the paid route. */
-export function problemAnswer(code: keyof typeof problems, retryAfterSeconds?: number): OwnAnswer {
+export function problemAnswer(code: ProblemCode, retryAfterSeconds?: number): OwnAnswer {
   const [status, title, detail] = problems[code]
   const waiting = retryAfterSeconds === undefined ? {} : { 'Retry-After': String(Math.ceil(retryAfterSeconds)) }
   const body = JSON.stringify({ type: 'about:blank', title, status, detail, code })

@@ -1,4 +1,4 @@
-import { RateLimitError } from '../errors.ts'
+import { AuthenticationError, RateLimitError, ValidationError } from '../errors.ts'
 import { challengeAnswer, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
 import type { ChallengeAsked } from './contract.ts'
 import { offersFor } from './offers.ts'
@@ -35,8 +35,13 @@ export async function askToPay(sale: Sale, refusal?: Refusal): Promise<OwnAnswer
     if (ip !== undefined && error instanceof RateLimitError)
       return problemAnswer('rate-limit-exceeded', error.retryAfterSeconds ?? 60)
     till.onFault({ stage: 'challenge', error })
-    return problemAnswer('payments-unavailable', 5)
+    return isMisconfigured(error) ? problemAnswer('payments-misconfigured') : problemAnswer('payments-unavailable', 5)
   }
+}
+
+/** Whether Purser refused what the provider has set, such as the key, a wallet or a price: waiting does not help. */
+export function isMisconfigured(error: unknown): boolean {
+  return error instanceof AuthenticationError || error instanceof ValidationError
 }
 
 function requestOf({ till, route, resource, price, digest, ip }: Sale): ChallengeAsked {

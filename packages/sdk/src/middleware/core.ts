@@ -3,18 +3,22 @@ import { ConflictError, PaymentRefusedError, ValidationError } from '../errors.t
 import type { Verification, VerifiedPayment } from '../payments.ts'
 import type { Session } from '../sessions.ts'
 import { finalRefusal, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
-import { askToPay, type Sale } from './ask.ts'
+import { askToPay, isMisconfigured, type Sale } from './ask.ts'
+import { checkPrice } from './check-options.ts'
 import type { VerifyAsked } from './contract.ts'
-import { type Credential, findCredential, isPush } from './credential.ts'
+import { type Credential, findCredential, isPush, movesAtVerify } from './credential.ts'
 import { enter } from './enter.ts'
 import { grantOf } from './grant.ts'
 import type { Look } from './observed.ts'
-import { type PayOptions, routeOf, type Till } from './options.ts'
+import { type PayOptions, type Route, routeOf, type Till } from './options.ts'
+import { corsHeaders, optionsAnswer } from './preflight.ts'
 import { unsettledAnswer } from './receipts.ts'
+import { admitAgain, keptKeyOf, serveKept } from './redeem.ts'
+import { type PayerSignature, payerSignatureOf } from './redeem-request.ts'
 import { reporting } from './registry-report.ts'
 import type { Claim } from './replays.ts'
 import { sessionHeader } from './sessions.ts'
-import { type Conclusion, conclude } from './settle.ts'
+import { type Conclusion, conclude, type Purchase } from './settle.ts'
 import type { PaidVault } from './vault.ts'
 
 /** A request as the core sees it, whatever the framework. */
@@ -51,6 +55,11 @@ export interface Paid {
   readonly tooLarge: () => OwnAnswer
   /** Call when the handler failed: nothing is settled, and the payer may use the name of his payment again. */
   readonly failed: () => void
+  /**
+   * Call when the client has left before the handler ended: whether that ends the sale. It does for a safe method, whose
+   * payment stays unsettled. An unsafe handler has done its work, and is paid if it succeeds.
+   */
+  readonly abandon: () => boolean
 }
 
 /**
@@ -60,13 +69,25 @@ export interface Paid {
  */
 export async function admit<R>(till: Till, options: PayOptions<R>, request: PaidRequest<R>): Promise<Admission> {
   const route = routeOf(till.defaults, options)
+  const { method, header } = request
+  if (method === 'OPTIONS') return refuse(optionsAnswer(route.cors, header))
+  return withCors(corsHeaders(route.cors, header), await admitRequest(till, options, route, request))
+}
+
+async function admitRequest<R>(
+  till: Till,
+  options: PayOptions<R>,
+  route: Route,
+  request: PaidRequest<R>,
+): Promise<Admission> {
   const { method, header, own } = request
   if (route.freeMethods.includes(method)) return { kind: 'free' }
   const resource = resourceOf(till.publicUrl ?? request.origin, request.target)
   if (resource === undefined) return refuse(problemAnswer('malformed-request'))
   const credential = findCredential(header)
   if (credential === 'ambiguous') return refuse(problemAnswer('ambiguous-payment'))
-  const price = typeof options.price === 'string' ? options.price : await options.price(own)
+  const price = typeof options.price === 'function' ? await options.price(own) : options.price
+  checkPrice(price)
   const digest = options.bindBody === undefined ? undefined : contentDigest(bytesOf(await options.bindBody(own)))
   const [ip, acceptPayment] = [options.clientIp?.(own), header('accept-payment')]
   const sale: Sale = { till, route, price, resource, method, ip, digest, acceptPayment }
@@ -74,12 +95,15 @@ export async function admit<R>(till: Till, options: PayOptions<R>, request: Paid
     const session = route.acceptSessions ? header(sessionHeader.toLowerCase()) : undefined
     return session === undefined ? refuse(await askToPay(sale)) : enter(sale, session)
   }
+  const signature = payerSignatureOf(header)
+  const kept = await serveKept(sale, credential, signature)
+  if (kept !== undefined) return refuse(kept)
   const claim = claimOf(sale, credential)
   if (claim.kind === 'replay') return refuse(claim.answer)
   if (claim.kind === 'duplicate') return refuse(problemAnswer('duplicate-payment'))
   if (claim.kind === 'conflict') return refuse(problemAnswer('payment-identifier-conflict'))
   const seen = { protocol: credential.protocol, contentType: header('content-type'), look: request.look }
-  return reporting(sale, seen, await verify(sale, credential, claim))
+  return reporting(sale, seen, await verify(sale, credential, claim, signature))
 }
 
 type Claimed = Extract<Claim, { kind: 'claimed' }> | { readonly kind: 'nameless'; readonly free: () => void }
@@ -91,17 +115,30 @@ function claimOf(sale: Sale, credential: Credential): Exclude<Claim, { kind: 'cl
   return sale.till.replays.claim({ id, fingerprint: sha256(bytesOf(said)).join() })
 }
 
-async function verify(sale: Sale, credential: Credential, claim: Claimed): Promise<Admission> {
+async function verify(
+  sale: Sale,
+  credential: Credential,
+  claim: Claimed,
+  signature: PayerSignature | undefined,
+): Promise<Admission> {
+  const verifiedAt = performance.now()
   try {
-    return paid(sale, credential, claim, await sale.till.purser.payments.verify(requestOf(sale, credential)))
+    const verification = await sale.till.purser.payments.verify(requestOf(sale, credential))
+    if (!sale.till.abandoned.isOver(verification.payer))
+      return paid(sale, credential, claim, { verification, verifiedAt })
+    claim.free()
+    return refuse(problemAnswer('too-many-abandoned-requests', 60))
   } catch (error) {
     claim.free()
     const refusal = refusalIn(error, credential)
     if (refusal !== undefined) return refuse(finalRefusal(refusal) ?? (await askToPay(sale, refusal)))
-    if (error instanceof ConflictError && isUsedUp(error.code)) return refuse(problemAnswer(error.code))
+    if (error instanceof ConflictError && error.code === 'duplicate-payment')
+      return admitAgain(sale, credential, signature)
+    if (error instanceof ConflictError && error.code === 'payment-identifier-conflict')
+      return refuse(problemAnswer(error.code))
     sale.till.onFault({ stage: 'verify', error })
-    // On Tempo the money may move while Purser verifies.
-    return refuse(problemAnswer(credential.protocol === 'mpp' ? 'settlement-unavailable' : 'payments-unavailable', 5))
+    if (isMisconfigured(error)) return refuse(problemAnswer('payments-misconfigured'))
+    return refuse(problemAnswer(movesAtVerify(credential) ? 'settlement-unavailable' : 'payments-unavailable', 5))
   }
 }
 
@@ -116,6 +153,7 @@ function requestOf({ till, route, price, resource, method, digest }: Sale, crede
     method,
     ...(route.description !== undefined && { description: route.description }),
     ...(digest !== undefined && { digest }),
+    reportsDelivery: true,
   }
 }
 
@@ -132,12 +170,13 @@ function refusalIn(error: unknown, credential: Credential): Refusal | undefined 
   return { protocol, reason: protocol === 'mpp' ? 'malformed-credential' : 'invalid_payload' }
 }
 
-function isUsedUp(code: string): code is 'duplicate-payment' | 'payment-identifier-conflict' {
-  return code === 'duplicate-payment' || code === 'payment-identifier-conflict'
+interface Verified {
+  readonly verification: Verification
+  readonly verifiedAt: number
 }
 
-function paid(sale: Sale, credential: Credential, claim: Claimed, verification: Verification): Admission {
-  const { till, route } = sale
+function paid(sale: Sale, credential: Credential, claim: Claimed, { verification, verifiedAt }: Verified): Admission {
+  const { till, route, method } = sale
   const { valid: _, settlementToken, ...payment } = verification
   const unsettled = async (reason: string) => {
     claim.free()
@@ -146,6 +185,19 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, verification: 
   }
   const keep = claim.kind === 'claimed' ? claim.keep : undefined
   const { vault, withSession } = grantOf(sale, payment)
+  const purchase: Purchase = {
+    sale,
+    credential,
+    payment,
+    settlementToken,
+    verifiedAt,
+    unsettled,
+    keep,
+    keepForPayer: (answer) => {
+      till.onUndelivered({ payment, isKept: true })
+      till.kept.keep(keptKeyOf(sale, credential), { answer, purchase })
+    },
+  }
   const unsold = (error: Error) => {
     claim.free()
     till.onFault({ stage: 'handler', error, payment })
@@ -156,8 +208,7 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, verification: 
     session: undefined,
     vault,
     bodyBytesMax: route.bodyBytesMax,
-    conclude: async () =>
-      withSession(await conclude({ till, route, credential, payment, settlementToken, unsettled, keep })),
+    conclude: async () => withSession(await conclude(purchase)),
     tooLarge: () => {
       unsold(new RangeError('The answer exceeds bodyBytesMax.'))
       return problemAnswer('response-too-large')
@@ -166,7 +217,28 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, verification: 
       if (payment.txHash === null) return claim.free()
       unsold(new Error('The handler failed after the money had moved.'))
     },
+    abandon: () => {
+      const isUnpaid = payment.settlementPending && (method === 'GET' || method === 'HEAD')
+      if (!isUnpaid) return false
+      till.abandoned.count(payment.payer)
+      claim.free()
+      return true
+    },
   }
+}
+
+/** An admission whose answers a script of an allowed origin may read. */
+function withCors(headers: Readonly<Record<string, string>>, admission: Admission): Admission {
+  if (Object.keys(headers).length === 0 || admission.kind === 'free') return admission
+  if (admission.kind === 'refused')
+    return { ...admission, answer: { ...admission.answer, headers: { ...headers, ...admission.answer.headers } } }
+  const conclude = async (): Promise<Conclusion> => {
+    const conclusion = await admission.conclude()
+    if (conclusion.kind === 'release')
+      return { ...conclusion, headers: [...conclusion.headers, ...Object.entries(headers)] }
+    return { ...conclusion, answer: { ...conclusion.answer, headers: { ...headers, ...conclusion.answer.headers } } }
+  }
+  return { ...admission, conclude }
 }
 
 function refuse(answer: OwnAnswer): Admission {

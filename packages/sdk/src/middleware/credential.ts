@@ -15,6 +15,8 @@ export interface X402Credential {
   readonly network: string
   /** The payer's own name for the payment (x402 extension `payment-identifier`), under which a repeat is answered. */
   readonly paymentId: string | undefined
+  /** Whether the offer that was accepted has an id, which no chain shows. */
+  readonly hasOfferId: boolean
 }
 
 export interface MppSent {
@@ -48,6 +50,18 @@ export function isPush(credential: Credential): boolean {
   return parsed.ok && parsed.value.payload.type === 'hash'
 }
 
+/** Whether verifying the payment may move money: on Tempo the transaction is broadcast. An `evm/charge` is settled later. */
+export function movesAtVerify(credential: Credential): boolean {
+  if (credential.protocol !== 'mpp') return false
+  const parsed = parseMppCredential(credential.value)
+  return !parsed.ok || parsed.value.challenge.method !== 'evm'
+}
+
+/** Whether the credential is play money of the test environment. */
+export function isStubCredential({ value }: Credential): boolean {
+  return value.startsWith('stub_payment_')
+}
+
 /** Base64 has no comma, so each one begins another copy of the header. */
 function countOf(value: string): number {
   return value === '' ? 0 : value.split(',').filter((part) => part.trim() !== '').length
@@ -67,7 +81,9 @@ function x402Of(value: string, responseHeader: X402Credential['responseHeader'])
   const payload = decodeHeader(value)
   const named = isRecord(payload?.accepted) ? payload.accepted.network : payload?.network
   const network = typeof named === 'string' ? named : 'stub'
-  return { protocol: 'x402', value, responseHeader, network, paymentId: paymentIdOf(payload?.extensions) }
+  const extra = isRecord(payload?.accepted) ? payload.accepted.extra : undefined
+  const hasOfferId = isRecord(extra) && typeof extra.challengeId === 'string'
+  return { protocol: 'x402', value, responseHeader, network, paymentId: paymentIdOf(payload?.extensions), hasOfferId }
 }
 
 /** An id outside of the extension's own limits is nobody's id. */

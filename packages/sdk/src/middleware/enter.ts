@@ -1,6 +1,6 @@
 import type { Session } from '../sessions.ts'
 import { problemAnswer } from './answers.ts'
-import { askToPay, type Sale } from './ask.ts'
+import { askToPay, isMisconfigured, type Sale } from './ask.ts'
 import type { Admission } from './core.ts'
 import { openVault } from './vault.ts'
 
@@ -15,7 +15,8 @@ export async function enter(sale: Sale, token: string): Promise<Admission> {
     if (session !== undefined) return entered(sale, session)
   } catch (error) {
     till.onFault({ stage: 'session', error })
-    return { kind: 'refused', answer: problemAnswer('payments-unavailable', 5) }
+    const code = isMisconfigured(error) ? 'payments-misconfigured' : 'payments-unavailable'
+    return { kind: 'refused', answer: problemAnswer(code, 5) }
   }
   return { kind: 'refused', answer: await askToPay(sale) }
 }
@@ -28,11 +29,18 @@ function entered({ till, route }: Sale, session: Session): Admission {
     session,
     vault: openVault(till.purser, async () => session.vaultId),
     bodyBytesMax: route.bodyBytesMax,
-    conclude: async () => ({ kind: 'release', headers: [], keep: undefined }),
+    conclude: async () => ({
+      kind: 'release',
+      headers: [],
+      keep: undefined,
+      delivered: () => {},
+      undelivered: () => {},
+    }),
     tooLarge: () => {
       till.onFault({ stage: 'handler', error: new RangeError('The answer exceeds bodyBytesMax.') })
       return problemAnswer('response-too-large')
     },
     failed: () => {},
+    abandon: () => true,
   }
 }

@@ -1,15 +1,17 @@
 import type { Request, RequestHandler } from 'express'
 import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
+import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import { setAnswerHead } from './hold-response.ts'
-import { openTill, type PayOptions, routeOf, type WalletOptions } from './options.ts'
+import { openTill, type PayOptions, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
 import type { PaidVault } from './vault.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
 export { paymentOf, sessionOf, vaultOf } from './attach.ts'
-export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+export type { Fault, PaymentProtocol, PayOptions, Undelivered, WalletOptions } from './options.ts'
+export type { CorsOptions } from './preflight.ts'
 export type { PaidVault } from './vault.ts'
 
 /** Says who is paid, and with which key, for all paid routes after it. */
@@ -23,12 +25,12 @@ export function walletMiddleware(options: WalletOptions): RequestHandler {
 
 /**
  * Sells a route: its handler runs when Purser says that the payment is good, and its answer leaves when the payment is
- * settled. A handler that fails (a status of 400 or more, or a throw) costs the payer nothing. Works with Express 4.21
+ * settled. A handler that fails or sells nothing (any status but 2xx, or a throw) costs the payer nothing. Works with Express 4.21
  * and 5.
  */
 export function payMiddleware(options: PayOptions<Request>): RequestHandler {
   // A wrong option is thrown when the server starts, not at the first payer.
-  routeOf({}, options)
+  checkPayOptions(options)
   return async (req, res, next) => {
     try {
       const admission = await admit(tillOf(req), options, {

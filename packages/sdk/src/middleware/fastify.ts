@@ -1,15 +1,17 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
+import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import { exposeHeaders } from './headers.ts'
-import { openTill, type PayOptions, routeOf, type WalletOptions } from './options.ts'
+import { openTill, type PayOptions, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
 import type { PaidVault } from './vault.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
 export { paymentOf, sessionOf, vaultOf } from './attach.ts'
-export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+export type { Fault, PaymentProtocol, PayOptions, Undelivered, WalletOptions } from './options.ts'
+export type { CorsOptions } from './preflight.ts'
 export type { PaidVault } from './vault.ts'
 
 const openWallet: FastifyPluginAsync<WalletOptions> = async (app, options) => {
@@ -23,13 +25,13 @@ export const walletPlugin = Object.assign(openWallet, { [Symbol.for('skip-overri
 /**
  * Sells a route, as its `onRequest` or `preHandler` hook: its handler runs when Purser says that the payment is good,
  * and its answer leaves when the payment is settled, by whatever way the handler gives it (a value, `send`, a stream,
- * `hijack` with `raw`). A handler that fails (a status of 400 or more, or a throw) costs the payer nothing.
+ * `hijack` with `raw`). A handler that fails or sells nothing (any status but 2xx, or a throw) costs the payer nothing.
  */
 export function payHook(
   options: PayOptions<FastifyRequest>,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined> {
   // A wrong option is thrown when the server starts, not at the first payer.
-  routeOf({}, options)
+  checkPayOptions(options)
   return async (request, reply) => {
     const admission = await admit(tillOf(request), options, {
       method: request.method,

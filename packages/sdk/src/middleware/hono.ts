@@ -1,14 +1,16 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
+import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
-import { openTill, type PayOptions, routeOf, type WalletOptions } from './options.ts'
+import { openTill, type PayOptions, type WalletOptions } from './options.ts'
 import type { PaidVault } from './vault.ts'
 import { ownResponse, soldResponse } from './web-response.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
 export { paymentOf, sessionOf, vaultOf } from './attach.ts'
-export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+export type { Fault, PaymentProtocol, PayOptions, Undelivered, WalletOptions } from './options.ts'
+export type { CorsOptions } from './preflight.ts'
 export type { PaidVault } from './vault.ts'
 
 /** Says who is paid, and with which key, for all paid routes after it. */
@@ -22,12 +24,12 @@ export function walletMiddleware(options: WalletOptions): MiddlewareHandler {
 
 /**
  * Sells a route: its handler runs when Purser says that the payment is good, and its answer leaves when the payment is
- * settled. A handler that fails (a status of 400 or more, or a throw) costs the payer nothing. `paymentOf` takes the
+ * settled. A handler that fails or sells nothing (any status but 2xx, or a throw) costs the payer nothing. `paymentOf` takes the
  * context.
  */
 export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
   // A wrong option is thrown when the server starts, not at the first payer.
-  routeOf({}, options)
+  checkPayOptions(options)
   return async (c, next) => {
     const { origin, pathname, search } = new URL(c.req.url)
     const target = pathname + search
@@ -40,7 +42,7 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
     attachPaid(c, admission)
     await next()
     if (c.error !== undefined) return admission.failed()
-    replace(c, await soldResponse(admission, () => c.res))
+    replace(c, await soldResponse(admission, () => c.res, c.req.raw.signal))
   }
 }
 

@@ -1,4 +1,5 @@
 import { attachPaid } from './attach.ts'
+import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import { openTill, type PayOptions, type Till, type WalletOptions } from './options.ts'
 import { ownResponse, soldResponse } from './web-response.ts'
@@ -6,7 +7,8 @@ import { ownResponse, soldResponse } from './web-response.ts'
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
 export { paymentOf, sessionOf, vaultOf } from './attach.ts'
-export type { Fault, PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
+export type { Fault, PaymentProtocol, PayOptions, Undelivered, WalletOptions } from './options.ts'
+export type { CorsOptions } from './preflight.ts'
 export type { PaidVault } from './vault.ts'
 
 type RouteHandler<R extends Request, C> = (request: R, context: C) => Response | Promise<Response>
@@ -23,6 +25,7 @@ export function withPayment<R extends Request, C>(
 ): (request: R, context: C) => Promise<Response> {
   let till: Till | undefined
   return async (request, context) => {
+    if (till === undefined) checkPayOptions(options)
     till ??= openTill(options)
     const { protocol, host, pathname, search } = new URL(request.url)
     const admission = await admit(till, options, {
@@ -37,6 +40,6 @@ export function withPayment<R extends Request, C>(
     if (admission.kind === 'free') return handler(request, context)
     if (admission.kind === 'refused') return ownResponse(admission.answer)
     attachPaid(request, admission)
-    return soldResponse(admission, () => handler(request, context))
+    return soldResponse(admission, () => handler(request, context), request.signal)
   }
 }

@@ -1,18 +1,30 @@
 import { createPurser, type Purser, type PurserOptions } from '../client.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
+import { type AbandonedRuns, openAbandonedRuns } from './abandoned-runs.ts'
 import { challengesAhead, type TakeChallenge } from './challenges.ts'
+import { checkWalletOptions } from './check-options.ts'
 import type { CredentialHeader } from './contract.ts'
+import { openDeliveryReports, type ReportDelivered } from './delivery-reports.ts'
+import { type KeptAnswers, openKeptAnswers } from './kept-answers.ts'
+import type { CorsOptions } from './preflight.ts'
 import { openReports, type ReportSold } from './registry-report.ts'
 import { openReplays, type Replays } from './replays.ts'
 import { openGate, type SessionGate, sessionSecondsOf } from './sessions.ts'
 
 /** What the provider is told when a paid request could not be served as it should; the payer sees none of it. */
 export interface Fault {
-  readonly stage: 'challenge' | 'verify' | 'handler' | 'settle' | 'session' | 'registry'
+  readonly stage: 'challenge' | 'verify' | 'handler' | 'settle' | 'delivery' | 'session' | 'registry'
   readonly error: unknown
   readonly payment?: VerifiedPayment | undefined
   /** Settles the payment after all; asking again is safe. Present when whether it was settled is not known. */
   readonly settleAgain?: (() => Promise<Settlement>) | undefined
+}
+
+/** A payment that was settled, or may be, and whose answer did not reach the payer. */
+export interface Undelivered {
+  readonly payment: VerifiedPayment
+  /** The answer waits for the same credential. If false it was given up: unless the payment is served by a rerun, it is yours to refund. */
+  readonly isKept: boolean
 }
 
 /** A way to be paid. */
@@ -34,8 +46,13 @@ export interface RouteDefaults {
    * and not charged, and an endless stream cannot be sold this way.
    */
   readonly bodyBytesMax?: number | undefined
-  /** Pass without paying; `OPTIONS` when left out. A `HEAD` runs the handler of `GET`, so it is sold like it. */
+  /**
+   * Pass without paying; none when left out. A `HEAD` runs the handler of `GET`, so it is sold like it. `OPTIONS` never
+   * reaches the handler: it is answered here.
+   */
   readonly freeMethods?: readonly string[] | undefined
+  /** Which origins' scripts may pay here. Preflights are answered, and answers made readable; left out, that is your own middleware's. */
+  readonly cors?: CorsOptions | undefined
   /**
    * What a 402 offers and which payments are taken; both when left out. With MPP on Tempo the money may have moved before
    * the handler runs: when the handler fails then, `onFault` is told, and what is owed to the payer is yours to settle.
@@ -87,6 +104,16 @@ export interface WalletOptions extends RouteDefaults, PurserOptions {
    * headers and parameters, never a value.
    */
   readonly registry?: boolean | undefined
+  /**
+   * An answer whose payment may have been settled, and which did not leave, is kept for the same credential: so many bytes
+   * in all (32 MB when left out) and so long (30 minutes when left out).
+   */
+  readonly keptBytesMax?: number | undefined
+  readonly keptMsMax?: number | undefined
+  /** How many runs of a handler one payer may abandon in a minute, without paying, before 429; 10 when left out. */
+  readonly abandonedRunsMax?: number | undefined
+  /** Called with each payment that may be settled and whose answer did not reach the payer. */
+  readonly onUndelivered?: ((undelivered: Undelivered) => void) | undefined
   /** Told of every fault; prints one line when left out. */
   readonly onFault?: ((fault: Fault) => void) | undefined
 }
@@ -121,6 +148,10 @@ export interface Till {
   readonly replays: Replays
   readonly sessions: SessionGate
   readonly onFault: (fault: Fault) => void
+  readonly onUndelivered: (undelivered: Undelivered) => void
+  readonly kept: KeptAnswers
+  readonly abandoned: AbandonedRuns
+  readonly reportDelivered: ReportDelivered
   /** Undefined where the registry is told of nothing. */
   readonly reportSold: ReportSold | undefined
   readonly defaults: RouteDefaults
@@ -134,6 +165,7 @@ export interface Route {
   readonly holdMsMax: number
   readonly bodyBytesMax: number
   readonly freeMethods: readonly string[]
+  readonly cors: CorsOptions | undefined
   readonly protocols: readonly PaymentProtocol[]
   readonly credentialHeader: CredentialHeader
   readonly acceptSessions: boolean
@@ -142,7 +174,7 @@ export interface Route {
 
 const bothProtocols: readonly PaymentProtocol[] = ['x402', 'mpp']
 
-/** The route's own word first, then the wallet's, then ours. Throws a `TypeError` for an option that cannot be meant. */
+/** The route's own word first, then the wallet's, then ours. */
 export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
   return {
     description: own.description ?? defaults.description,
@@ -150,7 +182,8 @@ export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
     onPending: own.onPending ?? defaults.onPending ?? 'release',
     holdMsMax: own.holdMsMax ?? defaults.holdMsMax ?? 60_000,
     bodyBytesMax: own.bodyBytesMax ?? defaults.bodyBytesMax ?? 10_000_000,
-    freeMethods: own.freeMethods ?? defaults.freeMethods ?? ['OPTIONS'],
+    freeMethods: own.freeMethods ?? defaults.freeMethods ?? [],
+    cors: own.cors ?? defaults.cors,
     protocols: own.protocols ?? defaults.protocols ?? bothProtocols,
     credentialHeader: own.credentialHeader ?? defaults.credentialHeader ?? 'Authorization',
     acceptSessions: own.acceptSessions ?? defaults.acceptSessions ?? false,
@@ -163,12 +196,11 @@ export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
  * shorter than the client's own, since a payer is waiting.
  */
 export function openTill(options: WalletOptions): Till {
+  checkWalletOptions(options)
   const retry = { retryAfterMsMax: 2_000, delayMsFirst: 200, delayMsMax: 2_000, ...options.retry }
   const purser = createPurser({ ...options, timeoutMs: options.timeoutMs ?? 15_000, retry })
-  if (options.walletId === '') throw new TypeError('walletId is empty.')
-  sessionSecondsOf(options.sessionTtl)
-  if (options.protocols?.length === 0) throw new TypeError('protocols is empty: nobody could pay.')
-  const onFault = quietly(options.onFault ?? printFault)
+  const onFault = quietly('onFault', options.onFault ?? printFault)
+  const onUndelivered = quietly('onUndelivered', options.onUndelivered ?? (() => {}))
   return {
     purser,
     payee: payeeOf(options),
@@ -178,23 +210,30 @@ export function openTill(options: WalletOptions): Till {
     replays: openReplays(options.replayTtlMs ?? 300_000),
     sessions: openGate(purser, payeeOf(options)),
     onFault,
+    onUndelivered,
+    kept: openKeptAnswers({
+      bytesMax: options.keptBytesMax ?? 32_000_000,
+      msMax: options.keptMsMax ?? 1_800_000,
+      onDropped: ({ purchase: { payment } }) => onUndelivered({ payment, isKept: false }),
+    }),
+    abandoned: openAbandonedRuns(options.abandonedRunsMax ?? 10),
+    reportDelivered: openDeliveryReports(purser, onFault),
     reportSold: options.registry === false ? undefined : openReports({ purser, onFault }),
     defaults: options,
   }
 }
 
 function payeeOf({ walletId, otherWalletIds = [] }: WalletOptions): Payee {
-  if (otherWalletIds.length > 3) throw new TypeError('otherWalletIds holds at most three wallets.')
   return otherWalletIds.length === 0 ? { walletId } : { walletId, otherWalletIds: [...otherWalletIds] }
 }
 
 /** A log that fails must not change what becomes of a payment. */
-function quietly(onFault: (fault: Fault) => void): (fault: Fault) => void {
-  return (fault) => {
+function quietly<T>(name: string, listener: (event: T) => void): (event: T) => void {
+  return (event) => {
     try {
-      onFault(fault)
+      listener(event)
     } catch {
-      console.error('purser: onFault threw')
+      console.error(`purser: ${name} threw`)
     }
   }
 }

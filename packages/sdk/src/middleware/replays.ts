@@ -82,7 +82,7 @@ function repeat({ fingerprint, answer }: Entry, repeated: string): Claim {
 }
 
 /** These belong to one connection, and are written anew for each. */
-const unkept = /^(?:connection|content-length|date|keep-alive|transfer-encoding)$/i
+export const unkept = /^(?:connection|content-length|date|keep-alive|transfer-encoding)$/i
 
 function replayed({ status, headers, body }: OwnAnswer): OwnAnswer {
   const kept = Object.entries(headers).filter(([name]) => !unkept.test(name))

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Paid } from './core.ts'
 import { exposeHeaders, privateCacheControl } from './headers.ts'
 import { type HeaderValues, headerOf, holdResponse } from './hold-response.ts'
+import { isSold } from './sold-status.ts'
 
 /**
  * Holds what the handler that is about to run writes to a Node response, and lets it out when it is paid for. Never
@@ -9,18 +10,33 @@ import { type HeaderValues, headerOf, holdResponse } from './hold-response.ts'
  */
 export async function sellResponse(paid: Paid, res: ServerResponse, before?: HeaderValues): Promise<void> {
   const response = holdResponse(res, paid.bodyBytesMax, before)
+  if ((await Promise.race([response.held, leftOf(res)])) === 'left' && paid.abandon()) return
   if ((await response.held) === 'too-large') return response.replace(paid.tooLarge())
-  if (response.status() >= 400) {
+  if (!isSold(response.status())) {
     paid.failed()
     return response.release()
   }
+  const answer = { status: response.status(), headers: headersOf(res), body: response.body() }
   const conclusion = await paid.conclude()
-  if (conclusion.kind === 'withhold') return response.replace(conclusion.answer)
+  if (conclusion.kind === 'withhold') {
+    conclusion.keep?.(answer)
+    return response.replace(conclusion.answer)
+  }
+  if (res.destroyed) return conclusion.undelivered(answer)
   for (const [name, value] of conclusion.headers) res.setHeader(name, value)
   res.setHeader('Cache-Control', privateCacheControl(headerOf(res, 'cache-control')))
   res.setHeader('Access-Control-Expose-Headers', exposeHeaders(headerOf(res, 'access-control-expose-headers')))
   conclusion.keep?.({ status: response.status(), headers: headersOf(res), body: response.body() })
   response.release()
+  conclusion.delivered()
+}
+
+/** Resolves when the client closes the connection. */
+function leftOf(res: ServerResponse): Promise<'left'> {
+  return new Promise((resolve) => {
+    if (res.destroyed) resolve('left')
+    res.once('close', () => resolve('left'))
+  })
 }
 
 function headersOf(res: ServerResponse): Record<string, string | readonly string[]> {

@@ -2,66 +2,123 @@ import { ConflictError, PurserError } from '../errors.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { pause } from '../transport.ts'
 import { type OwnAnswer, problemAnswer } from './answers.ts'
+import type { Sale } from './ask.ts'
 import type { Credential } from './credential.ts'
-import type { Route, Till } from './options.ts'
+import type { Route } from './options.ts'
 import { type Moved, receiptOf } from './receipts.ts'
+import { type PayerSignature, redeemRequestOf } from './redeem-request.ts'
 
 /** Purser waits on its side; this only keeps a quick answer from being asked for in a tight loop. */
 const askAgainMs = 500
+/** An answer leaves without a redemption only so long after Purser said that nobody has requested one: Purser's grace is 30 s. */
+const releaseMsMax = 20_000
 
 /** `release` with the headers that the payer gets for his payment, or the answer to give in place of the handler's. */
-export type Conclusion =
-  | {
-      readonly kind: 'release'
-      readonly headers: readonly (readonly [name: string, value: string])[]
-      /** Call with the answer as it leaves, where it is given: a repeat of the same purchase is answered with it. */
-      readonly keep: ((answer: OwnAnswer) => void) | undefined
-    }
-  | { readonly kind: 'withhold'; readonly answer: OwnAnswer }
+export type Conclusion = Release | Withhold
 
-interface Purchase {
-  readonly till: Till
-  readonly route: Route
+export interface Release {
+  readonly kind: 'release'
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** Call with the answer as it leaves, where it is given: a repeat of the same purchase is answered with it. */
+  readonly keep: ((answer: OwnAnswer) => void) | undefined
+  /** Call when the answer was handed to the payer's connection. */
+  readonly delivered: () => void
+  /** Call in place of that with the handler's answer when the payer is gone: it is kept for the same credential. */
+  readonly undelivered: (answer: OwnAnswer) => void
+}
+
+export interface Withhold {
+  readonly kind: 'withhold'
+  readonly answer: OwnAnswer
+  /** Where it is given, call it with the handler's answer: the payment may still be settled, or still be served. */
+  readonly keep: ((answer: OwnAnswer) => void) | undefined
+}
+
+export interface Purchase {
+  readonly sale: Sale
   readonly credential: Credential
   readonly payment: VerifiedPayment
   readonly settlementToken: string
+  /** When the payment was about to be verified, by `performance.now()`. */
+  readonly verifiedAt: number
   /** The answer for a payment that is known not to have been settled. */
   readonly unsettled: (reason: string) => Promise<OwnAnswer>
   readonly keep: ((answer: OwnAnswer) => void) | undefined
+  /** Keeps the handler's answer for a later request with the same credential. */
+  readonly keepForPayer: (answer: OwnAnswer) => void
+}
+
+/** The payer has sent the credential again, so that the answer leaves by a redemption alone. */
+export interface Again {
+  readonly signature: PayerSignature | undefined
+}
+
+interface Known extends Moved {
+  /** Until then the answer may leave without a redemption. */
+  readonly isOwnUntil: number
 }
 
 /**
  * Settles a payment whose handler succeeded. The goods leave when the money moved, or is in a block and `onPending` is
  * `release`. They stay when settling failed, and also when nobody knows: the payer must not get them for nothing, and
- * is not told that nothing was charged.
+ * is not told that nothing was charged. An answer that stays for that reason is kept for the payer.
  */
-export async function conclude(purchase: Purchase): Promise<Conclusion> {
-  const { till, route, payment, settlementToken } = purchase
-  if (!payment.settlementPending) return release(purchase, { ...payment, pending: false })
+export async function conclude(purchase: Purchase, again?: Again): Promise<Conclusion> {
+  const { sale, payment, settlementToken, keepForPayer } = purchase
+  const { till, route } = sale
   const settleAgain = () => till.purser.payments.settle({ paymentId: payment.paymentId, settlementToken })
+  let known: Known
   try {
-    const settlement = await askUntilKnown(settleAgain, route)
-    const { txHash } = settlement
-    if (settlement.status === 'settling') return release(purchase, { txHash, settledAt: null, pending: true })
-    const { settledAt, receipt: signed } = settlement
-    return release(purchase, { txHash, settledAt, signed, pending: false })
+    known = payment.settlementPending ? await settled(settleAgain, route) : knownAtVerify(purchase)
   } catch (error) {
     if (isFinal(error)) return withhold(await purchase.unsettled(reasonOf(error, purchase.credential)))
     till.onFault({ stage: 'settle', error, payment, settleAgain })
-    return withhold(problemAnswer('settlement-unavailable'))
+    return withhold(problemAnswer('settlement-unavailable', 5), keepForPayer)
   }
+  const isOwn = again === undefined && (!payment.redeemable || performance.now() < known.isOwnUntil)
+  return isOwn ? release(purchase, known, false) : redeemed(purchase, known, again)
 }
 
-async function askUntilKnown(settle: () => Promise<Settlement>, route: Route): Promise<Settlement> {
+function knownAtVerify({ payment, verifiedAt }: Purchase): Known {
+  return { txHash: payment.txHash, settledAt: payment.settledAt, pending: false, isOwnUntil: verifiedAt + releaseMsMax }
+}
+
+async function settled(settle: () => Promise<Settlement>, route: Route): Promise<Known> {
   const deadline = Date.now() + route.holdMsMax
   while (true) {
     const settlement = await settle()
-    if (settlement.status === 'settled') return settlement
-    if (route.onPending === 'release' && settlement.txHash !== null) return settlement
+    const answeredAt = performance.now()
+    const { txHash } = settlement
+    if (settlement.status === 'settled') {
+      const { settledAt, receipt: signed, redemptionRequested } = settlement
+      const isOwnUntil = redemptionRequested ? 0 : answeredAt + releaseMsMax
+      return { txHash, settledAt, signed, pending: false, isOwnUntil }
+    }
+    if (route.onPending === 'release' && txHash !== null)
+      return { txHash, settledAt: null, pending: true, isOwnUntil: answeredAt + releaseMsMax }
     if (Date.now() >= deadline) {
       throw new PurserError('The settlement is still pending.', { code: 'settlement-pending' })
     }
     await pause(askAgainMs)
+  }
+}
+
+/** Lets the answer out by a redemption: of several processes and requests that have one for this payment, one succeeds. */
+async function redeemed(purchase: Purchase, known: Known, again: Again | undefined): Promise<Conclusion> {
+  const { sale, credential, payment, settlementToken, keepForPayer } = purchase
+  const { payments } = sale.till.purser
+  try {
+    const request = redeemRequestOf(sale, credential, again?.signature)
+    const { redemptionToken } = await payments.redeem({ ...request, rerun: false, settlementToken })
+    await payments.redeemed(payment.paymentId, { redemptionToken })
+    return release(purchase, known, true)
+  } catch (error) {
+    if (!(error instanceof ConflictError)) {
+      sale.till.onFault({ stage: 'delivery', error, payment })
+      return withhold(problemAnswer('settlement-unavailable', 5), keepForPayer)
+    }
+    if (error.code !== 'delivery-in-progress') return withhold(problemAnswer('duplicate-payment'))
+    return withhold(problemAnswer('delivery-in-progress', error.retryAfterSeconds ?? 5), keepForPayer)
   }
 }
 
@@ -74,10 +131,22 @@ function reasonOf({ problem, code }: ConflictError, { protocol }: Credential): s
   return problem?.reason ?? (protocol === 'x402' ? code.replaceAll('-', '_') : code)
 }
 
-function release({ credential, payment, keep }: Purchase, moved: Moved): Conclusion {
-  return { kind: 'release', headers: [receiptOf(credential, payment, moved)], keep }
+function release(
+  { sale, credential, payment, keep, keepForPayer }: Purchase,
+  moved: Moved,
+  isReported: boolean,
+): Release {
+  return {
+    kind: 'release',
+    headers: [receiptOf(credential, payment, moved)],
+    keep,
+    delivered: () => {
+      if (!isReported) sale.till.reportDelivered(payment.paymentId)
+    },
+    undelivered: isReported ? () => {} : keepForPayer,
+  }
 }
 
-function withhold(answer: OwnAnswer): Conclusion {
-  return { kind: 'withhold', answer }
+function withhold(answer: OwnAnswer, keep?: (answer: OwnAnswer) => void): Withhold {
+  return { kind: 'withhold', answer, keep }
 }

@@ -2,31 +2,45 @@ import type { OwnAnswer } from './answers.ts'
 import type { Paid } from './core.ts'
 import { exposeHeaders, privateCacheControl } from './headers.ts'
 import { readBounded } from './read-bounded.ts'
+import { isSold } from './sold-status.ts'
 
 /**
  * What leaves in the place of what the handler answers: its answer as it is when the handler failed, with the receipt
  * when it was paid for, or one of our own. The answer is read to its end first, so nothing of it leaves early. Throws
  * what the handler throws.
  */
-export async function soldResponse(paid: Paid, handler: () => Response | Promise<Response>): Promise<Response> {
+export async function soldResponse(
+  paid: Paid,
+  handler: () => Response | Promise<Response>,
+  left: AbortSignal,
+): Promise<Response> {
   const { response, body } = await held(paid, handler)
-  if (response.status >= 400) return response
+  if (!isSold(response.status)) return response
+  if (left.aborted && paid.abandon()) return new Response(null, { status: 499 })
   if (body === 'too-large') return ownResponse(paid.tooLarge(), readableBy(response.headers))
-  const conclusion = await paid.conclude()
-  if (conclusion.kind === 'withhold') return ownResponse(conclusion.answer, readableBy(response.headers))
   const { status, statusText, headers } = response
+  const answer = { status, headers: recordOf(headers), body }
+  const conclusion = await paid.conclude()
+  if (conclusion.kind === 'withhold') {
+    conclusion.keep?.(answer)
+    return ownResponse(conclusion.answer, readableBy(headers))
+  }
   const sold = new Response(body, { status, statusText, headers })
   for (const [name, value] of conclusion.headers) sold.headers.set(name, value)
   sold.headers.set('Cache-Control', privateCacheControl(headers.get('cache-control')))
   expose(sold.headers)
-  conclusion.keep?.({ status, headers: recordOf(sold.headers), body })
+  if (left.aborted) conclusion.undelivered(answer)
+  else {
+    conclusion.keep?.({ status, headers: recordOf(sold.headers), body })
+    conclusion.delivered()
+  }
   return sold
 }
 
 async function held(paid: Paid, handler: () => Response | Promise<Response>) {
   try {
     const response = await handler()
-    if (response.status < 400) return { response, body: await readBounded(response, paid.bodyBytesMax) }
+    if (isSold(response.status)) return { response, body: await readBounded(response, paid.bodyBytesMax) }
     paid.failed()
     return { response, body: null }
   } catch (error) {

@@ -36,6 +36,8 @@ const ofOutcome = {
 
 const ofTransfer = { transactionId: 'text', walletId: 'text', route: 'text' } as const
 
+const ofOwed = { ...ofTransfer, amount: 'text', token: 'text', chain: 'text' } as const
+
 /** What each payload must have for its type to be true; more may be there. */
 const members: { readonly [T in WebhookEventType]: { readonly [M in keyof WebhookPayloads[T]]-?: Kind } } = {
   'payment.received': {
@@ -66,6 +68,14 @@ const members: { readonly [T in WebhookEventType]: { readonly [M in keyof Webhoo
     blockNumber: 'integer',
     confirmedAt: 'text',
   },
+  'wallet.flagged': {
+    walletId: 'text',
+    address: 'text',
+    transactionId: 'text or null',
+    reason: 'text',
+    flaggedAt: 'text',
+  },
+  'wallet.cleared': { walletId: 'text', address: 'text', transactionId: 'text or null', clearedAt: 'text' },
   'transfer.completed': {
     ...ofTransfer,
     fromChain: 'text',
@@ -80,6 +90,15 @@ const members: { readonly [T in WebhookEventType]: { readonly [M in keyof Webhoo
     confirmedAt: 'text',
   },
   'transfer.failed': { ...ofTransfer, reason: 'text', refundTxHash: 'text or null', refundedAt: 'text or null' },
+  'transfer.refund_overdue': { ...ofOwed, txHash: 'text or null', failingSince: 'text' },
+  'transfer.refunded': { ...ofOwed, refundTxHash: 'text or null', refundedAt: 'text' },
+  'withdrawal.updated': {
+    withdrawalId: 'text',
+    walletId: 'text',
+    status: 'text',
+    refund: 'text or null',
+    updatedAt: 'text',
+  },
   'withdrawal.completed': {
     withdrawalId: 'text',
     walletId: 'text',

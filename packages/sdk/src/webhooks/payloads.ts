@@ -47,6 +47,21 @@ export type WebhookPayloads = {
     readonly blockNumber: number
     readonly confirmedAt: string
   }
+  /** Screening flagged a wallet, or the sender of a deposit: `transactionId` names the deposit. */
+  readonly 'wallet.flagged': {
+    readonly walletId: string
+    readonly address: string
+    readonly transactionId: string | null
+    readonly reason: string
+    readonly flaggedAt: string
+  }
+  /** Screening took a flag away. */
+  readonly 'wallet.cleared': {
+    readonly walletId: string
+    readonly address: string
+    readonly transactionId: string | null
+    readonly clearedAt: string
+  }
   /** A transfer has arrived. */
   readonly 'transfer.completed': {
     readonly transactionId: string
@@ -65,7 +80,7 @@ export type WebhookPayloads = {
     readonly txHash: string
     readonly confirmedAt: string
   }
-  /** A transfer has failed; the refund's members are null where nothing had left. */
+  /** A transfer has failed and the money is back, or never left: then the refund's members are null. */
   readonly 'transfer.failed': {
     readonly transactionId: string
     readonly walletId: string
@@ -73,6 +88,18 @@ export type WebhookPayloads = {
     readonly reason: string
     readonly refundTxHash: string | null
     readonly refundedAt: string | null
+  }
+  /** The partner of a transfer has failed 72 hours ago, and no refund was seen. The transfer is still pending: do not send the money again. */
+  readonly 'transfer.refund_overdue': TransferOwed & { readonly txHash: string | null; readonly failingSince: string }
+  /** The money of an overdue refund is back; `transfer.failed` comes with it. */
+  readonly 'transfer.refunded': TransferOwed & { readonly refundTxHash: string | null; readonly refundedAt: string }
+  /** A withdrawal went on (`conversion_complete`), or a failed one's tokens are back (`refund` is `done`). */
+  readonly 'withdrawal.updated': {
+    readonly withdrawalId: string
+    readonly walletId: string
+    readonly status: string
+    readonly refund: string | null
+    readonly updatedAt: string
   }
   /** The wire has arrived at the bank. */
   readonly 'withdrawal.completed': {
@@ -88,6 +115,16 @@ export type WebhookPayloads = {
   readonly 'webhook.disabled': { readonly webhookId: string; readonly disabledAt: string }
   /** Somebody asked for a delivery to see whether it arrives. */
   readonly 'webhook.test': { readonly webhookId: string }
+}
+
+type TransferOwed = {
+  readonly transactionId: string
+  readonly walletId: string
+  readonly route: string
+  /** What left the wallet, of `token` on `chain`. */
+  readonly amount: string
+  readonly token: string
+  readonly chain: string
 }
 
 type PaymentOutcome = {

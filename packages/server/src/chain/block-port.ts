@@ -1,4 +1,5 @@
 import type { Address, Hex } from '@purser/protocol'
+import type { Verdict } from './quorum-port.ts'
 
 /** A block as the chain's history names it; hashes in lower case. */
 export interface BlockHeader {
@@ -18,13 +19,6 @@ export interface TokenTransfer {
   readonly logIndex: number
   readonly blockNumber: bigint
   readonly blockHash: Hex
-}
-
-/** What a network's nodes say of its newest blocks. */
-export interface Heads {
-  readonly head: BlockHeader
-  /** Number of the block that the node calls by the tag that was asked for; undefined when none was asked for, and when the node knows none. */
-  readonly tagged: bigint | undefined
 }
 
 export interface BlockRange {
@@ -50,7 +44,7 @@ export interface ScannedRange {
   readonly transfers: readonly TokenTransfer[]
 }
 
-/** What became of a transaction, as one node tells it. */
+/** What one node says became of a transaction. */
 export interface TransferReceipt {
   readonly blockNumber: bigint
   readonly blockHash: Hex
@@ -62,16 +56,31 @@ export interface TransferReceipt {
  * caller asks again.
  */
 export interface BlockReads {
-  heads(tag: 'safe' | 'finalized' | undefined): Promise<Heads>
+  /** The newest block of one node. */
+  head(): Promise<BlockHeader>
   /** The headers at these heights; undefined for one that the node does not have. */
   headers(numbers: readonly bigint[]): Promise<readonly (BlockHeader | undefined)[]>
   /** The transfers of a range of blocks. Where a block's bloom filter says that there must be more than the node gave, it is asked once more. */
   transfers(range: BlockRange, isWanted: IsWanted): Promise<ScannedRange>
   /** The transaction's receipt, or undefined when the node has none. */
   transferReceipt(hash: Hex): Promise<TransferReceipt | undefined>
+}
+
+/** A transfer that was read in a block; hashes in lower case. */
+export interface TransferClaim {
+  readonly txHash: Hex
+  readonly blockNumber: bigint
+  readonly blockHash: Hex
+  readonly isOf: (transfer: TokenTransfer) => boolean
+}
+
+/** What a majority of the configured nodes says, by the depth at which deposits count. */
+export interface ConfirmedReads {
+  /** Number of the newest block that is deep enough; undefined while too few nodes agree on one. */
+  finalBlock(): Promise<bigint | undefined>
   /**
-   * The receipts of these transactions as each node of the network tells them, in the order of the hashes. Nodes that do not answer are left out;
-   * when none does, it throws.
+   * Whether each transfer is in its block, and the block in the chain, deep enough. `no`: the transaction is in that block without the
+   * transfer. Anything else is `undecided`.
    */
-  receiptsAtEachNode(hashes: readonly Hex[]): Promise<readonly (readonly (TransferReceipt | undefined)[])[]>
+  confirmTransfers(claims: readonly TransferClaim[]): Promise<readonly Verdict[]>
 }

@@ -13,13 +13,13 @@ import {
   readReceipt,
   readTransfer,
 } from './read-blocks.ts'
-import type { Rpc, RpcAnswer, RpcCall } from './rpc.ts'
+import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
 /** Headers in one request; nodes limit the calls of a batch. */
 export const headersPerRequest = 100
 
-/** Reads blocks through a network's nodes: `rpc` fails over from one to the next, `each` asks one alone. */
-export function createBlockReads(rpc: Rpc, each: readonly Rpc[]): BlockReads {
+/** Reads blocks at one of a network's nodes. */
+export function createBlockReads(rpc: Rpc): BlockReads {
   const bits = new Map<string, BloomBits>()
   const bitsOf = (value: Hex): BloomBits => {
     const known = bits.get(value) ?? bloomBits(value)
@@ -27,12 +27,9 @@ export function createBlockReads(rpc: Rpc, each: readonly Rpc[]): BlockReads {
     return known
   }
   return {
-    async heads(tag) {
-      const calls = [blockCall('latest'), ...(tag === undefined ? [] : [blockCall(tag)])]
-      const [head, tagged] = await rpc.batch(calls)
-      // A node that does not know the tag still knows its head.
-      const isTagged = tagged?.ok === true && tagged.result !== null
-      return { head: presentBlock(resultOf(head)), tagged: isTagged ? presentBlock(tagged.result).number : undefined }
+    async head() {
+      const [head] = await rpc.batch([blockCall('latest')])
+      return presentBlock(resultOf(head))
     },
     async headers(numbers) {
       const answers = await rpc.batch(numbers.map((number) => blockCall(number)))
@@ -41,17 +38,6 @@ export function createBlockReads(rpc: Rpc, each: readonly Rpc[]): BlockReads {
     transfers: (range, isWanted) => rpc.onOneNode((one) => scan(one, range, { isWanted, bitsOf })),
     async transferReceipt(hash) {
       return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
-    },
-    async receiptsAtEachNode(hashes) {
-      const calls = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
-      const asked = await Promise.allSettled(
-        each.map(async (node) =>
-          (await node.batch(calls)).map((answer, index) => readReceipt(resultOf(answer), hashes[index])),
-        ),
-      )
-      const told = asked.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
-      if (told.length === 0) throw lying('no node tells the receipts')
-      return told
     },
   }
 }
@@ -152,7 +138,7 @@ async function headersFor(
   return [...known.values()].sort((left, right) => (left.number < right.number ? -1 : 1))
 }
 
-function blockCall(block: bigint | 'latest' | 'safe' | 'finalized'): RpcCall {
+function blockCall(block: bigint | 'latest'): RpcCall {
   return { method: 'eth_getBlockByNumber', params: [typeof block === 'bigint' ? quantity(block) : block, false] }
 }
 

@@ -12,25 +12,23 @@ import {
   type Network,
   tokenReads,
 } from '@purser/protocol'
-import type { Clock } from '../platform/clock.ts'
 import { fail } from './errors.ts'
 import { feeLimits, firstFees } from './fees.ts'
 import { createInspect } from './inspect.ts'
 import { l1FeeCall, readL1Fee } from './l1-fee.ts'
-import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
-import type { Chain, Head, LookUp, OfferedFees, SendAnswer, TokenDomain, Watch } from './port.ts'
-import { readHex, readQuantity, readReceipt } from './read.ts'
-import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc.ts'
+import { inspectPermit2, isSpent } from './permit2.ts'
+import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SendAnswer, TokenDomain, Watch } from './port.ts'
+import { createFindEvent } from './rpc/find-event.ts'
+import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
+import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
+import { simulate } from './simulate.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
 import { createTogether } from './together.ts'
 import { tryCalls } from './try-calls.ts'
+import { trySending } from './try-sending.ts'
 
-/** One network behind the port, but for what its nodes are asked one by one: the blocks of deposits, and what is believed of receipts. */
-export function createChain(
-  network: Network,
-  rpc: Rpc,
-  clock: Clock,
-): Omit<Chain, 'blocks' | 'believe' | 'isNonceLost' | 'authorizationLapsed' | 'findAuthorizationUsed'> {
+/** One network behind the port, but for the blocks of deposits and for what a quorum answers. */
+export function createChain(network: Network, rpc: Rpc): Omit<Chain, 'blocks' | keyof QuorumReads> {
   const read = async (to: Address, data: Hex): Promise<Hex> =>
     readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
   const readEach = async (calls: readonly { readonly to: Address; readonly data: Hex }[]): Promise<Hex[]> => {
@@ -70,16 +68,19 @@ export function createChain(
       return known
     },
     tryCalls: (from, calls) => tryCalls(rpc, from, calls),
+    simulate: (from, calls, readings) => simulate(rpc, from, calls, readings),
+    trySending: async (call) =>
+      trySending(rpc, call, readHead(await rpc.result('eth_getBlockByNumber', ['latest', false]))),
     accountsWithCode: (accounts) => withCode(rpc, accounts),
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
     inspectPermit2: (probe) => inspectPermit2(rpc, probe),
     permit2NonceUsed: (transfer) => isSpent(rpc, transfer, 'latest'),
-    findPermit2Use: (transfer, options) => findPermit2Use({ network, rpc, clock }, transfer, options),
     head: async () => readHead(await rpc.result('eth_getBlockByNumber', ['latest', false])),
     suggestedTip: () => suggestedTip(rpc),
     transactionCount: async (account, block) =>
       readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
     send: (raws) => send(rpc, raws),
+    findEvent: createFindEvent(rpc),
     receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
     watch: (senders, hashes) => watch(rpc, senders, hashes),
     tryTempo: (transaction) => tryTempo(rpc, transaction),

@@ -3,15 +3,16 @@ import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import { pause } from '../platform/work/runner.ts'
-import { createAuthorizationUse } from './authorization-use.ts'
-import { createBeliefs } from './believe.ts'
 import { createBlockReads } from './block-reads.ts'
 import { createChain, decoded, domainReads, readDomain } from './chain.ts'
 import { fail } from './errors.ts'
-import { createNodes, type Node, type NodeState, type Nodes } from './nodes.ts'
 import type { Chain, ChainHealth, Chains } from './port.ts'
-import { readHex } from './read.ts'
-import { createRpc, type Rpc } from './rpc.ts'
+import { createNodes, type Node, type NodeState, type Nodes } from './rpc/nodes.ts'
+import { createQuorum } from './rpc/quorum.ts'
+import { createQuorumReads } from './rpc/quorum-reads.ts'
+import { readHex } from './rpc/read.ts'
+import { createRpc, type Rpc } from './rpc/rpc.ts'
+import { createTransferReads } from './rpc/transfers.ts'
 import { createTokenDomains, type TokenDomains } from './token-domains.ts'
 
 export interface ChainsOptions {
@@ -49,17 +50,21 @@ function connect(options: ChainsOptions, network: Network) {
   const urls = options.rpcUrls[network.name] ?? []
   const nodes = createNodes({ network: network.name, urls, clock, log, onState: (node) => onNode?.(network, node) })
   const rpc = createRpc(outbound, { nodes, chainId: network.chainId, timeoutMs })
+  const quorum = createQuorum(network, rpc)
+  if (decidesAlone(network, urls))
+    log?.warn(
+      { network: network.name },
+      'one node decides alone about real money; configure at least two of different operators',
+    )
   const domains = createTokenDomains(network, (token) => readToken(rpc, token), { clock, log })
-  const beliefs = createBeliefs(network, rpc)
   return {
     chain: {
-      ...createChain(network, rpc, clock),
-      ...beliefs,
-      ...createAuthorizationUse({ network, rpc, clock }, beliefs.believe),
-      blocks: createBlockReads(rpc, rpc.each),
+      ...createChain(network, rpc),
+      ...createQuorumReads({ network, quorum, clock, log }),
+      blocks: { ...createBlockReads(rpc), ...createTransferReads(network, quorum) },
     } satisfies Chain,
     domains,
-    health: () => healthOf(network, nodes, domains),
+    health: () => healthOf(network, { nodes, needed: quorum.needed, domains }),
     async check() {
       await rpc.probe()
       await domains.check()
@@ -67,17 +72,30 @@ function connect(options: ChainsOptions, network: Network) {
   }
 }
 
-function healthOf(network: Network, { all }: Nodes, domains: TokenDomains): ChainHealth {
+interface Looked {
+  readonly nodes: Nodes
+  readonly needed: number
+  readonly domains: TokenDomains
+}
+
+function healthOf(network: Network, { nodes: { all }, needed, domains }: Looked): ChainHealth {
   const count = (state: NodeState): number => all.filter((node) => node.state === state).length
   const up = count('up')
   return {
     status: up > 0 ? 'up' : count('unchecked') > 0 ? 'unknown' : 'down',
     nodes: all.length,
     up,
+    needed,
+    money: up + count('unchecked') < needed ? 'waits' : decidesAlone(network, all) ? 'alone' : 'moves',
     resting: count('resting'),
     refused: count('refused'),
     wrongTokens: network.tokens.filter((token) => domains.state(token) === 'wrong').map(({ symbol }) => symbol),
   }
+}
+
+/** Whether nobody contradicts a single node about real money. */
+function decidesAlone(network: Network, nodes: readonly unknown[]): boolean {
+  return !network.isTestnet && nodes.length === 1
 }
 
 const watchEveryMs = 2_000

@@ -7,6 +7,10 @@ export interface ChainHealth {
   readonly status: 'unknown' | 'up' | 'down'
   readonly nodes: number
   readonly up: number
+  /** How many of them must say the same before money moves by what they say. */
+  readonly needed: number
+  /** `waits` while fewer are up than are needed; `alone` where one node decides about real money. */
+  readonly money: 'moves' | 'waits' | 'alone'
   readonly resting: number
   /** Of another chain than they stand for. */
   readonly refused: number

@@ -14,8 +14,8 @@ import {
 } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { Holding, HoldingQuestion } from './port.ts'
-import { readHex } from './read.ts'
-import type { Rpc, RpcCall } from './rpc.ts'
+import { readHex } from './rpc/read.ts'
+import type { Rpc, RpcCall } from './rpc/rpc.ts'
 
 /** Balances in one call; each costs a node some 5,000 gas, and nodes allow tens of millions. */
 const callsMax = 500

@@ -1,5 +1,4 @@
-export { createAccountLanes } from './account-lanes.ts'
 export { createChains } from './chains.ts'
-export { createLanes } from './lanes.ts'
+export { createLanes } from './lanes/lanes.ts'
 export { createSignatures, type Signatures } from './recover.ts'
 export { createTempoTransactions, withFeePayer, withSender } from './tempo.ts'

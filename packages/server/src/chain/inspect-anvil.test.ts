@@ -170,7 +170,8 @@ test('an authorization that a stranger brought to the chain is found with its tr
   const payer = await aPayer(9n)
   const used = await probe(payer, 9n)
   const since = new Date(Date.now() - 60_000)
-  const ask = (on: Chain) => on.findAuthorizationUsed(token, payer.address, used.authorization.nonce, { since })
+  const ask = (on: Chain) =>
+    on.findAuthorizationUse({ token, authorizer: payer.address, nonce: used.authorization.nonce }, { since })
   expect(await ask(chain)).toEqual({ outcome: 'open' })
   const transactionHash = await sendFromDevAccount(
     dev,
@@ -180,8 +181,8 @@ test('an authorization that a stranger brought to the chain is found with its tr
   expect(await chain.authorizationState(token, payer.address, used.authorization.nonce)).toBe(true)
   expect(await ask(chainAtDepth(5))).toEqual({ outcome: 'open' })
   const use = await ask(chain)
-  expect(use).toMatchObject({ outcome: 'used', transactionHash })
-  expect(use.outcome === 'used' ? use.logs : []).toHaveLength(2)
+  expect(use).toMatchObject({ outcome: 'used', receipt: { transactionHash } })
+  expect(use.outcome === 'used' ? use.receipt.logs : []).toHaveLength(2)
 })
 
 test('an authorization that its payer cancelled is known as cancelled and not as paid', async () => {
@@ -201,9 +202,8 @@ test('an authorization that its payer cancelled is known as cancelled and not as
   const abi = parseAbi(['function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)'])
   await sendFromDevAccount(dev, token, encodeFunctionData({ abi, args: [payer.address, nonce, signature] }))
   expect(await chain.authorizationState(token, payer.address, nonce)).toBe(true)
-  expect(await chain.findAuthorizationUsed(token, payer.address, nonce, { since: new Date() })).toEqual({
-    outcome: 'cancelled',
-  })
+  const id = { token, authorizer: payer.address, nonce }
+  expect(await chain.findAuthorizationUse(id, { since: new Date() })).toMatchObject({ outcome: 'canceled' })
 })
 
 test('concurrent probes share one request to the node', async () => {

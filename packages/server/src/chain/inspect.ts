@@ -16,7 +16,7 @@ import {
 import { gather } from '../platform/db/gather.ts'
 import { fail } from './errors.ts'
 import type { AuthorizationFacts, AuthorizationProbe } from './port.ts'
-import type { Rpc, RpcAnswer, RpcCall } from './rpc.ts'
+import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
 /** Gas for each probe of a shared call, its two readings included. */
 const sharedGas = 200_000

@@ -15,8 +15,8 @@ import {
 } from '@purser/protocol'
 import { fail } from './errors.ts'
 import { l1FeeMax } from './fees.ts'
-import { readHex } from './read.ts'
-import type { RpcCall } from './rpc.ts'
+import { readHex } from './rpc/read.ts'
+import type { RpcCall } from './rpc/rpc.ts'
 
 const getL1FeeUpperBound = selectorOf('getL1FeeUpperBound(uint256)')
 const getOperatorFee = selectorOf('getOperatorFee(uint256)')

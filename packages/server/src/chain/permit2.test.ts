@@ -7,9 +7,12 @@ import {
   topics,
 } from '@purser/protocol'
 import { expect, test } from 'vitest'
+import { nodesOf } from '../../test/deposits/fake-chain.ts'
 import { isProblem } from '../platform/errors.ts'
-import { findPermit2Use, inspectPermit2, isSpent } from './permit2.ts'
-import type { Rpc, RpcAnswer, RpcCall } from './rpc.ts'
+import { inspectPermit2, isSpent } from './permit2.ts'
+import { createPermit2Use } from './rpc/permit2-use.ts'
+import { createQuorum } from './rpc/quorum.ts'
+import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
 const owner = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 const payTo = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
@@ -75,11 +78,17 @@ interface Chain {
   readonly to?: string
 }
 
+/** A block's hash is its number. */
+function blockAt(number: bigint) {
+  const hash = word(number)
+  return { number: `0x${number.toString(16)}`, hash, parentHash: hash, timestamp: '0x1' }
+}
+
 function nodeOf({ height, spentAt, inputs, amount = 100n, logsHeight = height, to = transfer.spender }: Chain): Node {
-  let heights = 0
   return ({ method, params }) => {
-    if (method === 'eth_blockNumber') return `0x${(heights++ === 0 ? height : logsHeight).toString(16)}`
-    if (method === 'eth_call') return word(BigInt(String(params[1])) >= spentAt ? 1n << 3n : 0n)
+    if (method === 'eth_blockNumber') return `0x${logsHeight.toString(16)}`
+    if (method === 'eth_getBlockByNumber') return blockAt(params[0] === 'latest' ? height : BigInt(String(params[0])))
+    if (method === 'eth_call') return word(BigInt(Object(params[1]).blockHash) >= spentAt ? 1n << 3n : 0n)
     if (method === 'eth_getLogs')
       return inputs.map((_, index) => ({
         address: token,
@@ -92,9 +101,14 @@ function nodeOf({ height, spentAt, inputs, amount = 100n, logsHeight = height, t
   }
 }
 
-function search(chain: Chain) {
-  const rpc = rpcOf(nodeOf(chain))
-  return findPermit2Use({ network: found, rpc, clock }, transfer, { amount: 100n, since: now })
+function search(...chains: readonly Chain[]) {
+  return searchAt(chains.map((chain) => rpcOf(nodeOf(chain))))
+}
+
+function searchAt(nodes: readonly Rpc[]) {
+  const quorum = createQuorum(found, nodesOf(nodes))
+  const options = { amount: 100n, since: now }
+  return createPermit2Use({ network: found, quorum, clock }).findPermit2Use(transfer, options)
 }
 
 const ours = encodePermit2Settle(settlement)
@@ -122,16 +136,32 @@ test('nothing is said of a nonce before the network’s confirmation depth', asy
   expect(await search({ height: 100n, spentAt: 101n - depth, inputs: [ours] })).toMatchObject({ outcome: 'used' })
 })
 
-test('a node that is behind, or that does not know what it gave a log of, is not believed', async () => {
+test('a node that is behind, or that does not know what it gave a log of, says nothing', async () => {
   const chain = { height: 100n, spentAt: 90n, inputs: [ours] }
-  const behind = await search({ ...chain, inputs: [], logsHeight: 95n }).catch((error: unknown) => error)
-  expect(isProblem(behind, 'chain-unavailable')).toBe(true)
+  expect(await search({ ...chain, inputs: [], logsHeight: 95n })).toEqual({ outcome: 'open' })
   const node = nodeOf(chain)
-  const rpc = rpcOf((call) => (call.method === 'eth_getTransactionByHash' ? null : node(call)))
-  const forgetful = await findPermit2Use({ network: found, rpc, clock }, transfer, { amount: 100n, since: now }).catch(
-    (error: unknown) => error,
-  )
-  expect(isProblem(forgetful, 'chain-unavailable')).toBe(true)
+  const forgetful = rpcOf((call) => (call.method === 'eth_getTransactionByHash' ? null : node(call)))
+  expect(await searchAt([forgetful])).toEqual({ outcome: 'open' })
+})
+
+test('one of two nodes says neither where a nonce went nor that it went elsewhere, and one of three is outvoted', async () => {
+  const chain = { height: 100n, spentAt: 90n, inputs: [ours] }
+  const blind = { ...chain, inputs: [] }
+  const higher = { ...chain, height: 102n }
+  expect(await search(chain, blind)).toEqual({ outcome: 'open' })
+  expect(await search(chain, blind, higher)).toEqual({ outcome: 'used', transactionHash: hashOf(0) })
+  expect(await search(chain, blind, blind)).toEqual({ outcome: 'elsewhere' })
+  expect(await search(chain, higher)).toMatchObject({ outcome: 'used' })
+})
+
+test('a node that refuses long ranges is searched in short ones', async () => {
+  const node = nodeOf({ height: 9_000n, spentAt: 90n, inputs: [ours] })
+  const limited = rpcOf((call) => {
+    const { fromBlock, toBlock } = Object(call.params[0])
+    if (call.method === 'eth_getLogs' && BigInt(toBlock) - BigInt(fromBlock) >= 700n) throw new Error('range too long')
+    return node(call)
+  })
+  expect(await searchAt([limited])).toEqual({ outcome: 'used', transactionHash: hashOf(0) })
 })
 
 test('a no that nothing explains is asked again as of the pending block', async () => {

@@ -21,12 +21,27 @@ export type {
   TempoTrial,
 } from './tempo-port.ts'
 
-import type { BlockReads } from './block-port.ts'
+import type { BlockReads, ConfirmedReads } from './block-port.ts'
 import type { ChainHealth, TokenDomainState } from './health-port.ts'
-import type { LaneCall } from './lane-port.ts'
-import type { Lapsing } from './lapsed.ts'
+import type { LaneCall, Lanes } from './lanes/port.ts'
+import type { QuorumReads } from './quorum-port.ts'
+
+import type { SentCall } from './try-sending.ts'
 
 export type { ChainHealth, TokenDomainState } from './health-port.ts'
+export type {
+  AuthorizationId,
+  AuthorizationUse,
+  BalanceQuestion,
+  Balances,
+  DecisionBlock,
+  Finality,
+  NonceState,
+  PermitId,
+  QuorumReads,
+  TempoTransactionId,
+  Verdict,
+} from './quorum-port.ts'
 
 /** The chains of this deployment. */
 export interface Chains {
@@ -46,15 +61,17 @@ export interface Chains {
 declare module '../platform/ctx.ts' {
   interface Ports {
     readonly chains: Chains
+    /** Sends what the relayer and the managed wallets send. */
+    readonly lanes: Lanes
     readonly tempoTransactions: TempoTransactions
   }
 }
 
 /** One network, read and written through its nodes. Every method throws the problem `chain-unavailable` when they fail. */
-export interface Chain {
+export interface Chain extends QuorumReads {
   readonly network: Network
   /** Whole blocks, for the watcher of deposits. */
-  readonly blocks: BlockReads
+  readonly blocks: BlockReads & ConfirmedReads
   /** What the latest block says of a signed authorization; concurrent probes share one request to the node. */
   inspectAuthorization(probe: AuthorizationProbe): Promise<AuthorizationFacts>
   /** What a token says of its signing domain; `undefined` when it says nothing usable. Only what it said is remembered. */
@@ -68,31 +85,21 @@ export interface Chain {
    * each counted as a transaction of its own.
    */
   tryCalls(from: Address, calls: readonly LaneCall[]): Promise<CallTrial>
+  /** What calls of one account, one after the other, would change of balances as of the latest block; gas costs nothing. Keeps nothing. */
+  simulate(from: Address, calls: readonly LaneCall[], readings: readonly BalanceReading[]): Promise<Simulation>
+  /**
+   * Whether the latest block would take the call as the transaction that it is to be: at today's gas price, for two block builders and times.
+   * What a node cannot say is no refusal.
+   */
+  trySending(call: SentCall): Promise<boolean>
   /** Those of the accounts, in lower case, that have code as of the latest block: contracts, and ordinary accounts that delegate (EIP-7702). */
   accountsWithCode(accounts: readonly Address[]): Promise<ReadonlySet<string>>
   /** Whether the nonce is used or cancelled, as of the latest block, which may still be reorganised away. */
   authorizationState(token: Address, authorizer: Address, nonce: Hex): Promise<boolean>
-  /**
-   * How an authorization that `authorizationState` calls used came to be so, at the network's confirmation depth. `since` is an
-   * instant before which it was unused.
-   */
-  findAuthorizationUsed(
-    token: Address,
-    authorizer: Address,
-    nonce: Hex,
-    options: { readonly since: Date },
-  ): Promise<AuthorizationUse>
-  /** Whether the authorization can never be used any more: past its end and unused, at the network's confirmation depth, as all nodes tell that are well. */
-  authorizationLapsed(asked: Lapsing): Promise<boolean>
   /** What the latest block says of a signed Permit2 payment, were the settler to send it now. */
   inspectPermit2(probe: Permit2Probe): Promise<Permit2Facts>
   /** Whether Permit2's nonce is used or given up, as of the latest block, which may still be reorganised away. */
   permit2NonceUsed(transfer: Permit2Transfer): Promise<boolean>
-  /** How a nonce that `permit2NonceUsed` calls used came to be so, at the network's confirmation depth. */
-  findPermit2Use(
-    transfer: Permit2Transfer,
-    options: { readonly amount: bigint; readonly since: Date },
-  ): Promise<Permit2Use>
   /** Balances in each token's smallest unit, in the order of the questions, all of one block. */
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
   /** What a sanctions oracle at that address says of each account, all of one block, and when that block was made. */
@@ -114,16 +121,8 @@ export interface Chain {
   /** One request: the head, the senders' transaction counts and the receipts of these hashes, in their order. */
   watch(senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch>
   receipt(hash: Hex): Promise<Receipt | undefined>
-  /**
-   * Whether each receipt is so at every node that is well: the same words, of a block that the node has there and that holds the
-   * transaction. A node that has not come to that block has no say; where none has, it is not so yet. One lie ends or repeats a payment.
-   */
-  believe(receipts: readonly Receipt[]): Promise<readonly boolean[]>
-  /**
-   * Whether at every node that is well another transaction than these has used the sender's nonce, at the network's confirmation depth:
-   * a block before that may be undone, and these may be mined after all.
-   */
-  isNonceLost(sender: Address, nonce: bigint, hashes: readonly Hex[]): Promise<boolean>
+  /** The newest transaction in which the contract logged an event with these topics. Searches the whole chain: for local chains. */
+  findEvent(address: Address, topics: readonly Hex[]): Promise<Hex | undefined>
   /** Tempo networks: whether the latest block would take the transaction, by its sender, with its own gas limit. */
   tryTempo(transaction: TempoTransaction): Promise<TempoTrial>
   /** Tempo networks: hands a final transaction to the node, which takes the same bytes again without harm. */
@@ -179,6 +178,19 @@ export type CallTrial =
   | { readonly ok: true; readonly gas: bigint }
   | { readonly ok: false; readonly reason: string | null }
 
+export interface BalanceReading {
+  /** The zero address is the network's coin. */
+  readonly token: Address
+  /** `supply`: how much there is of the token in all. */
+  readonly account: Address | 'supply'
+}
+
+/** `unable`: no node of the network simulates. Changes in the order of the readings, in the smallest unit; what fell is negative. */
+export type Simulation =
+  | { readonly outcome: 'ran'; readonly changes: readonly bigint[] }
+  | { readonly outcome: 'refused'; readonly reason: string | null }
+  | { readonly outcome: 'unable' }
+
 export interface AuthorizationFacts {
   readonly balance: bigint
   readonly nonceUsed: boolean
@@ -224,20 +236,6 @@ export interface TokenDomain {
   readonly version: string
   readonly separator: Hex
 }
-
-/**
- * `used`: its money moved in this transaction. `cancelled`: the payer took it back. `open`: not deep enough yet, or the node
- * has not indexed it: ask again later and decide nothing.
- */
-export type AuthorizationUse =
-  | {
-      readonly outcome: 'used'
-      readonly transactionHash: Hex
-      readonly blockNumber: bigint
-      readonly logs: readonly Log[]
-    }
-  | { readonly outcome: 'cancelled' }
-  | { readonly outcome: 'open' }
 
 export interface Head {
   readonly number: bigint
@@ -318,14 +316,15 @@ export interface SignedTransaction {
 }
 
 export type {
-  AccountLanes,
   AccountPlan,
   ChainTransactionId,
   LaneCall,
   LaneHandler,
   LaneSigner,
+  LaneSlot,
   Lanes,
   LaneTransaction,
   MinedTransaction,
+  OpenCounts,
   PlannedTransaction,
-} from './lane-port.ts'
+} from './lanes/port.ts'

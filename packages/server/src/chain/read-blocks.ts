@@ -2,8 +2,8 @@ import { type Hex, isAddress, isHex, topics } from '@purser/protocol'
 import type { BlockHeader, BlockRange, TokenTransfer, TransferReceipt } from './block-port.ts'
 import { type Bloom, readBloom } from './bloom.ts'
 import { fail } from './errors.ts'
-import { readHex, readQuantity } from './read.ts'
-import { isRecord } from './rpc.ts'
+import { readHex, readQuantity } from './rpc/read.ts'
+import { isRecord } from './rpc/rpc.ts'
 
 /** A header with its bloom filter, where it has one. */
 export interface Block extends BlockHeader {

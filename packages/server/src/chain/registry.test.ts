@@ -7,9 +7,9 @@ import { isProblem } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { createOutbound, type Outbound } from '../platform/outbound.ts'
 import { createChains } from './chains.ts'
-import { createNodes, type Nodes } from './nodes.ts'
 import type { Chains } from './port.ts'
-import { createRpc } from './rpc.ts'
+import { createNodes, type Nodes } from './rpc/nodes.ts'
+import { createRpc } from './rpc/rpc.ts'
 
 const found = networkByName('base-sepolia')
 if (found === undefined) throw new Error('no such network')
@@ -150,7 +150,8 @@ test('at the start every node is asked which chain it is of; one of another is r
   stranger.chainId = 1
   const chains = chainsOf(stranger, right)
   chains.watch()
-  await expect.poll(() => chains.health(network)).toMatchObject({ status: 'up', up: 1, refused: 1, resting: 0 })
+  const waiting = { status: 'up', up: 1, needed: 2, refused: 1, resting: 0, money: 'waits' }
+  await expect.poll(() => chains.health(network)).toMatchObject(waiting)
   await chains.on(network).code('0x0000000000000000000000000000000000000001')
   expect(new Set(stranger.asked)).toEqual(new Set(['eth_chainId']))
   expect(JSON.stringify(errors)).toContain('of another chain')
@@ -228,7 +229,7 @@ test('both nodes down is 503 chain-unavailable, and the first that is back answe
   const chains = chainsOf(first, second)
   const ask = () => chains.on(network).code('0x0000000000000000000000000000000000000001')
   for (let n = 0; n < 4; n++) expect(await problemOf(ask())).toBe('chain-unavailable')
-  expect(chains.health(network)).toMatchObject({ status: 'down', resting: 2 })
+  expect(chains.health(network)).toMatchObject({ status: 'down', resting: 2, money: 'waits' })
   second.isDown = false
   expect(await ask()).toBe('0x')
   expect(chains.health(network)).toMatchObject({ status: 'up', up: 1 })

@@ -1,8 +1,8 @@
 import type { Hex } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { TempoRefusal, TempoSendAnswer, TempoTransaction, TempoTrial } from './port.ts'
-import { readHex } from './read.ts'
-import type { Rpc, RpcAnswer } from './rpc.ts'
+import { readHex } from './rpc/read.ts'
+import type { Rpc, RpcAnswer } from './rpc/rpc.ts'
 import { leavesGap } from './tempo-nonce.ts'
 
 /** What nodes say of a transaction that they will not run. What is not in the list says nothing about the transaction. */

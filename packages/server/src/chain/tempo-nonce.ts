@@ -1,8 +1,8 @@
 import { decodeUint256, encodeGetNonce, tempoNonceManager, uint256Max } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { TempoTransaction } from './port.ts'
-import { readHex, readQuantity } from './read.ts'
-import type { Rpc, RpcCall } from './rpc.ts'
+import { readHex, readQuantity } from './rpc/read.ts'
+import type { Rpc, RpcCall } from './rpc/rpc.ts'
 
 /**
  * Whether no nonce has led up to this transaction's, so that no block can take it before its sender signs something else: a node takes such

@@ -110,7 +110,7 @@ test('whatever is sent, reading answers and never throws; a changed byte makes a
     if (decoded.ok && decoded.transaction.sender === account.address.toLowerCase())
       expect([at, decoded.transaction.raw]).toEqual([at, raw])
   }
-}, 60_000)
+})
 
 test.each(['0x', '0x76', '0x78', '0x76c0', `0x76${'c1'.repeat(8_000)}`, `0x76f9ffff${'00'.repeat(100)}`] as const)(
   'hostile bytes %.12s are no transaction',

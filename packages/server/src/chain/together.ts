@@ -2,7 +2,7 @@ import { type Network, tokenByAddress } from '@purser/protocol'
 import { gather } from '../platform/db/gather.ts'
 import { readHoldings } from './holdings.ts'
 import type { CallTrial, Chain, Holding, HoldingQuestion, OfferedFees, TriedCall } from './port.ts'
-import type { Rpc } from './rpc.ts'
+import type { Rpc } from './rpc/rpc.ts'
 import { tryEach } from './try-call.ts'
 
 const askedAtOnce = 64

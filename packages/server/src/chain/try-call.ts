@@ -1,8 +1,8 @@
 import { decodeRevertReason, type Hex, hexToBytes, isHex } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { CallTrial, TriedCall } from './port.ts'
-import { readQuantity } from './read.ts'
-import type { Rpc, RpcAnswer, RpcCall } from './rpc.ts'
+import { readQuantity } from './rpc/read.ts'
+import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
 /** Words with which the several clients say that the call itself would fail, as against that they cannot answer. */
 const callFaults = /revert|insufficient|exceeds balance|out of gas|invalid opcode|gas required exceeds|execution/i

@@ -1,8 +1,8 @@
 import { type Address, decodeRevertReason, type Hex } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { CallTrial, LaneCall } from './port.ts'
-import { readHex, readQuantity } from './read.ts'
-import { isRecord, type Rpc } from './rpc.ts'
+import { readHex, readQuantity } from './rpc/read.ts'
+import { isRecord, type Rpc } from './rpc/rpc.ts'
 
 /**
  * Has a node run calls one after the other on the latest block (`eth_simulateV1`), each on what the one before left, without a price for gas.

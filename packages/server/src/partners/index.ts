@@ -13,7 +13,7 @@ import { chooseRoute } from './routing/choose.ts'
 import { createLifi, type LifiSettings } from './routing/lifi.ts'
 import type { ChainReader, RoutingPartners } from './routing/port.ts'
 import { createRelay, type RelaySettings } from './routing/relay.ts'
-import { createSandboxRouting, type SandboxContracts } from './routing/sandbox.ts'
+import { createSandboxRouting, type FindEvent, type SandboxContracts } from './routing/sandbox.ts'
 
 /** The partners that the operator has an account with. */
 export interface PartnerAccounts {
@@ -67,8 +67,9 @@ function openRouting(deps: PartnerDeps, { cctp = cctpUsual, relay, lifi, sandbox
     blockNumber: async (network) => (await chains.on(network).head()).number,
     logs: async (network, txHash) => (await chains.on(network).receipt(txHash))?.logs,
   }
+  const findEvent: FindEvent = (network, address, topics) => chains.on(network).findEvent(address, topics)
   return {
-    test: sandbox === undefined ? {} : { sandbox: createSandboxRouting({ ...deps, reader }, sandbox) },
+    test: sandbox === undefined ? {} : { sandbox: createSandboxRouting({ ...deps, reader, findEvent }, sandbox) },
     live: {
       cctp: createCctp({ ...deps, reader }, cctp),
       ...(relay === undefined ? {} : { relay: createRelay(deps, relay) }),

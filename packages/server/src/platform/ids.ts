@@ -24,6 +24,7 @@ export const idPrefixes = [
   'doc',
   'fil',
   'wtx',
+  'qte',
   'wdr',
   'reg',
   'vat',

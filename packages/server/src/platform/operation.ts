@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { z } from 'zod'
 import type { Actor, Ctx, Deps, Tenant } from './ctx.ts'
-import type { ErrorTable } from './errors.ts'
+import type { ErrorTable, ProblemMembers } from './errors.ts'
 import type { Turn } from './turns.ts'
 
 /**
@@ -98,8 +98,8 @@ export interface OperationSpec<P, Q, I, O> {
   readonly list?: boolean
   readonly errors?: ErrorTable
   readonly idempotency?: IdempotencyMode
-  /** For `intent`: the resource's present state, for a repeat whose first answer was never stored. */
-  readonly resume?: (ctx: Ctx, resourceId: string) => Promise<unknown>
+  /** For `intent`: the resource's present state, for a repeat under the same Idempotency-Key whose first answer was never stored. */
+  readonly resume?: (ctx: Ctx, resourceId: string, key: string) => Promise<unknown>
   /** The answer holds a secret: its idempotent copy is sealed and replayed to the same key alone. */
   readonly secretAnswer?: boolean
   /**
@@ -109,6 +109,16 @@ export interface OperationSpec<P, Q, I, O> {
   readonly secretInput?: boolean
   /** The path names the organisation: another one than the key's is 401, not 404. */
   readonly organisationInPath?: boolean
+  /** The operation itself answers for text that PostgreSQL cannot hold, because its protocol has an answer of its own for it. */
+  readonly takesAnyText?: boolean
+  /**
+   * Members that every problem record of this operation carries beside the standard ones, for clients of a protocol that does not know
+   * problem records. `body` is the parsed request body, undefined where it could not be read.
+   */
+  readonly refusalMembers?: (
+    problem: { readonly type: string; readonly detail: string },
+    body: unknown,
+  ) => ProblemMembers
   /** Bytes of a JSON body; `bodyBytesMax` of the platform when left out. */
   readonly bodyBytesMax?: number
   /** The body is not read into memory: the verb reads it. The media type is for the document. */

@@ -3,13 +3,27 @@ import { instantOf } from './clock.ts'
 import { failPlatform } from './errors.ts'
 import type { Page } from './operation.ts'
 
-/** Text that PostgreSQL can hold: no NUL and no lone surrogate, at most `charactersMax` UTF-16 units. */
+/** Text of at most `charactersMax` UTF-16 units. Every request is checked by `unstorableTexts` before an operation reads it. */
 export function text(charactersMax: number, charactersMin = 0) {
-  return z
-    .string()
-    .min(charactersMin)
-    .max(charactersMax)
-    .refine(isStorableText, 'must be well-formed text without NUL characters')
+  return z.string().min(charactersMin).max(charactersMax)
+}
+
+export const unstorableText = 'must be well-formed text without NUL characters'
+
+/**
+ * Where a request holds text that PostgreSQL cannot: a NUL or a lone surrogate, in a value or in a name. The first `pathsMax` paths.
+ * The only check of its kind: each operation would otherwise need one per field.
+ */
+export function unstorableTexts(value: unknown, pathsMax = 100): (readonly PropertyKey[])[] {
+  if (typeof value === 'string') return isStorableText(value) ? [] : [[]]
+  if (typeof value !== 'object' || value === null) return []
+  const found: (readonly PropertyKey[])[] = []
+  for (const [name, inner] of Object.entries(value)) {
+    if (!isStorableText(name)) found.push([name.toWellFormed().replaceAll('\u0000', '\ufffd')])
+    else for (const path of unstorableTexts(inner, pathsMax - found.length)) found.push([name, ...path])
+    if (found.length >= pathsMax) break
+  }
+  return found
 }
 
 function isStorableText(value: string): boolean {
@@ -28,15 +42,10 @@ export const InstantInput = z.iso.datetime({ offset: true }).transform((value) =
 const jsonDepthMax = 16
 const Json: z.ZodType<unknown> = z
   .unknown()
-  .refine(
-    (value) => depthOf(value) <= jsonDepthMax && isStorable(value),
-    'must be JSON nested at most 16 levels, of well-formed text without NUL characters',
-  )
+  .refine((value) => depthOf(value) <= jsonDepthMax, 'must be JSON nested at most 16 levels')
 
-/** A JSON object of a protocol that others speak, kept as it was sent and read elsewhere; the body's own depth limit bounds it. */
-export const StorableJsonObject = z
-  .record(z.string(), z.unknown())
-  .refine(isStorable, 'must be JSON of well-formed text without NUL characters')
+/** A JSON object that is kept as it was sent; the body's own depth limit bounds it. */
+export const AnyJsonObject = z.record(z.string(), z.unknown())
 
 /** A free-form object kept as it was sent, at most 16 KiB as text with its numbers written out. */
 export const Metadata = z
@@ -53,13 +62,6 @@ function zerosOf(value: unknown): number {
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   return 1 + Object.values(value).reduce((deepest: number, inner) => Math.max(deepest, depthOf(inner)), 0)
-}
-
-/** Whether jsonb can hold it: it takes neither NUL nor half a surrogate pair, in names as in texts. */
-function isStorable(value: unknown): boolean {
-  if (typeof value === 'string') return isStorableText(value)
-  if (typeof value !== 'object' || value === null) return true
-  return Object.entries(value).every(([name, inner]) => isStorableText(name) && isStorable(inner))
 }
 
 /** `?limit=` and `?cursor=` of every list: 50 by default, at most 500; the cursor is opaque. */

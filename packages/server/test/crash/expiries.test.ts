@@ -88,7 +88,7 @@ async function expectEnds({ ending, kept }: { readonly ending: readonly string[]
 /** A process that starts sweeps at once; the others would within half a minute. */
 async function expectSwept(): Promise<void> {
   await fleet.kill(0)
-  await expect.poll(() => leftToSweep({ db: database.db, env }), { timeout: 60_000, interval: 200 }).toBe(0)
+  await expect.poll(() => leftToSweep({ db: database.db, env }), { timeout: 180_000, interval: 200 }).toBe(0)
   await expectBlobs({ db: database.db, env })
 }
 
@@ -101,7 +101,7 @@ function expired(): Promise<number> {
 }
 
 test('kill -9 of any of three processes while vaults end: each end is told once, and of each vault nothing is left', {
-  timeout: 240_000,
+  timeout: 720_000,
 }, async () => {
   const random = mulberry32(seed)
   const begun = performance.now()
@@ -115,12 +115,12 @@ test('kill -9 of any of three processes while vaults end: each end is told once,
     where vaults.id = due.id`)
   for (let kill = 0; kill < kills; kill++) {
     const enough = Math.min(vaults.ending.length, (await expired()) + 1)
-    await expect.poll(expired, { timeout: 30_000, interval: 5 }).toBeGreaterThanOrEqual(enough)
+    await expect.poll(expired, { timeout: 90_000, interval: 5 }).toBeGreaterThanOrEqual(enough)
     await delay(random() * 40)
     if (random() < 0.3) await Promise.all([0, 1, 2].map((index) => fleet.kill(index)))
     else await fleet.kill(Math.floor(random() * processes))
   }
-  await expect.poll(leftToEnd, { timeout: 60_000, interval: 100 }).toBe(0)
+  await expect.poll(leftToEnd, { timeout: 180_000, interval: 100 }).toBe(0)
   await expectEnds(vaults)
   await expectSwept()
   console.log(
@@ -148,7 +148,7 @@ const halfWay: readonly (readonly [string, Moment])[] = [
 test.each(halfWay)(
   'a process killed when the end of vaults is %s leaves it to the next one, which tells it once',
   {
-    timeout: 60_000,
+    timeout: 180_000,
   },
   async (_, moment) => {
     const [keeper] = fleet.keepers
@@ -159,14 +159,14 @@ test.each(halfWay)(
       update vaults set expiring_due = now() - interval '1 hour', expires_at = now() + interval '3 seconds' where expires_at is not null`)
     await killAt({ db: database.db, keeper }, moment)
     await keeper.start()
-    await expect.poll(leftToEnd, { timeout: 30_000, interval: 100 }).toBe(0)
+    await expect.poll(leftToEnd, { timeout: 90_000, interval: 100 }).toBe(0)
     await expectEnds(vaults)
     await keeper.end('SIGKILL')
   },
 )
 
 test('what came due while every process was down for ten days is told once each when they are back, and nothing else is', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   await fleet.start()
   const vaults = await filledVaults(60)
@@ -177,7 +177,7 @@ test('what came due while every process was down for ten days is told once each 
     update vaults set expires_at = expires_at - interval '10 days', expiring_due = expiring_due - interval '10 days',
       created_at = created_at - interval '10 days', event_at = event_at - interval '10 days'`)
   await fleet.start()
-  await expect.poll(leftToEnd, { timeout: 30_000, interval: 100 }).toBe(0)
+  await expect.poll(leftToEnd, { timeout: 90_000, interval: 100 }).toBe(0)
   await expectEnds(vaults)
   const after = await endsTold()
   expect(after.size).toBe(before.size + vaults.ending.length)

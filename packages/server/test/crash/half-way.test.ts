@@ -49,7 +49,7 @@ test('a settlement whose process died with its Idempotency-Key taken and its wis
   const second = await deployment.start()
   const again = await post(second, '/payments/settle', asked, key)
   expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([202, 'true'])
-  await expect.poll(() => statusOf(asked.paymentId), { timeout: 20_000 }).toBe('settled')
+  await expect.poll(() => statusOf(asked.paymentId), { timeout: 60_000 }).toBe('settled')
   await second.end('SIGTERM')
 })
 

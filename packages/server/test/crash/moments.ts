@@ -25,11 +25,11 @@ export async function killAt(
       () => 'answered' as const,
       () => 'lost' as const,
     )
-    await expect.poll(() => waiting(db, at), { timeout: 20_000 }).toBeGreaterThan(0)
+    await expect.poll(() => waiting(db, at), { timeout: 60_000 }).toBeGreaterThan(0)
     expect(await keeper.end('SIGKILL')).toBe('SIGKILL')
     return begun
   })
-  await expect.poll(() => underWay(db), { timeout: 20_000 }).toBe(0)
+  await expect.poll(() => underWay(db), { timeout: 60_000 }).toBe(0)
   return outcome
 }
 

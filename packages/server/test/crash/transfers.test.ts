@@ -33,7 +33,9 @@ beforeAll(async () => {
     RPC_TIMEOUT_MS: '1000',
     TRANSFER_WAIT_MS: '2500',
     // For some sixty transfers of the children without gas; their masters lend it for the others.
-    SETTLE_GAS_PER_DAY_MAX: '6000000',
+    COIN_PRICES: '2026-11-22,tETH=1000',
+    SETTLE_MICRO_USD_PER_DAY_MAX: '9000000',
+    SANDBOX_SCREENING: 'true',
   })
   fleet = keepFleet(processes, env)
   caller = { apiKey: testKey, where: (index) => fleet.where(index) }
@@ -77,7 +79,7 @@ async function fundSettler(): Promise<void> {
 }
 
 test('kill -9 at random moments during 500 transfers from 20 wallets, with a node that drops, delays and reorders: each goes once or not at all', {
-  timeout: 170_000,
+  timeout: 510_000,
 }, async () => {
   const random = mulberry32(seed)
   const begun = performance.now()
@@ -91,14 +93,14 @@ test('kill -9 at random moments during 500 transfers from 20 wallets, with a nod
   const load = startTransfers(caller, wishes, callers)
   for (let kill = 0; kill < kills; kill++) {
     const enough = Math.min(load.answered() + 20 + Math.floor(random() * 40), transfers - 20)
-    await expect.poll(load.answered, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(enough)
+    await expect.poll(load.answered, { timeout: 180_000, interval: 10 }).toBeGreaterThanOrEqual(enough)
     await delay(random() * 150)
     await fleet.kill(Math.floor(random() * processes))
   }
   await load.ended
   calm.abort()
   await disturbed
-  await expect.poll(() => countOpen(database.db), { timeout: 60_000, interval: 100 }).toBe(0)
+  await expect.poll(() => countOpen(database.db), { timeout: 180_000, interval: 100 }).toBe(0)
 
   const totals = await expectTransfersToAgree({ db: database.db, chain, wallets, before }, wishes)
   const seconds = Math.round((performance.now() - begun) / 1_000)

@@ -38,7 +38,7 @@ interface Kept {
 }
 
 test('kill -9 in the middle of uploads keeps every file that was acknowledged, counts nothing else, and leaves nothing that is not swept', {
-  timeout: 120_000,
+  timeout: 360_000,
 }, async () => {
   await keeper.start()
   const vaultId = String((await ask('POST', '/vaults', {})).id)
@@ -50,7 +50,7 @@ test('kill -9 in the middle of uploads keeps every file that was acknowledged, c
   })
   for (let kill = 0; kill < kills; kill++) {
     const enough = kept.length + 1 + randomInt(6)
-    await expect.poll(() => kept.length, { timeout: 30_000, interval: 5 }).toBeGreaterThanOrEqual(enough)
+    await expect.poll(() => kept.length, { timeout: 90_000, interval: 5 }).toBeGreaterThanOrEqual(enough)
     await delay(randomInt(60))
     expect(await keeper.end('SIGKILL')).toBe('SIGKILL')
     if (kill < kills - 1) await keeper.start()
@@ -63,7 +63,7 @@ test('kill -9 in the middle of uploads keeps every file that was acknowledged, c
   expect(lost.answers, 'the kills met uploads under way').toBeGreaterThan(0)
 
   await expectFiles(vaultId, kept)
-  await expect.poll(waiting, { timeout: 60_000, interval: 100 }).toBe(0)
+  await expect.poll(waiting, { timeout: 180_000, interval: 100 }).toBe(0)
   const stored = filesIn(path.join(env.FILES_DIR ?? '', 'blobs'))
   expect(stored).toBe(await count(sql`select count(*) as count from vault_files`))
   expect(filesIn(path.join(env.FILES_DIR ?? '', 'partial'))).toBe(0)

@@ -71,7 +71,7 @@ const moments: readonly (readonly [string, Moment])[] = [
 
 test.each(moments)(
   'a process killed %s leaves the vault unsealed, and sealing again seals it once and whole',
-  { timeout: 90_000 },
+  { timeout: 270_000 },
   async (_, moment) => {
     const vaultId = await aFilledVault()
     await expectLost(moment, () => ask('POST', `/vaults/${vaultId}/seal`, { summary: 'whole' }, `seal-${vaultId}`))
@@ -120,7 +120,7 @@ const bindings: readonly (readonly [string, (vaultId: string) => Moment])[] = [
 ]
 
 test('a process killed while a file comes in leaves no file and no count, and what had come is swept', {
-  timeout: 90_000,
+  timeout: 270_000,
 }, async () => {
   const vaultId = await aFilledVault()
   const body = formOf({ filename: 'half.bin', content: Buffer.alloc(4_000_000) })
@@ -133,7 +133,7 @@ test('a process killed while a file comes in leaves no file and no count, and wh
 
 test.each(bindings)(
   'a process killed when a file is %s leaves no file and no count, and its blob is swept',
-  { timeout: 90_000 },
+  { timeout: 270_000 },
   async (_, moment) => {
     const vaultId = await aFilledVault()
     const content = Buffer.alloc(1_000)
@@ -153,7 +153,7 @@ async function expectNoUpload(vaultId: string): Promise<void> {
   await keeper.start()
   expect((await ask('GET', `/vaults/${vaultId}`)).body).toMatchObject({ files: [], eventCount: 3 })
   await expectCounters(await reader())
-  await expect.poll(() => leftToSweep({ db: database.db, env }), { timeout: 60_000, interval: 200 }).toBe(0)
+  await expect.poll(() => leftToSweep({ db: database.db, env }), { timeout: 180_000, interval: 200 }).toBe(0)
   await expectBlobs({ db: database.db, env })
   const body = formOf({ filename: 'a.bin', content: 'x' })
   expect((await upload(await keeper.where(), { key, vaultId, body })).status).toBe(201)

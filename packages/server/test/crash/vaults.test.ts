@@ -29,7 +29,7 @@ afterAll(async () => {
 })
 
 test('kill -9 of either of two processes in the middle of uploads, writes and seals: every vault is sealed once, whole, with exactly what was acknowledged', {
-  timeout: 240_000,
+  timeout: 720_000,
 }, async () => {
   const random = mulberry32(seed)
   const begun = performance.now()
@@ -50,7 +50,7 @@ test('kill -9 of either of two processes in the middle of uploads, writes and se
   await makeUploadsOld(reader)
   // One that starts sweeps at once.
   await fleet.kill(1)
-  await expect.poll(() => leftToSweep(reader), { timeout: 60_000, interval: 200 }).toBe(0)
+  await expect.poll(() => leftToSweep(reader), { timeout: 180_000, interval: 200 }).toBe(0)
   const stored = await expectBlobs(reader)
   await expectCounters(reader)
   console.log(
@@ -75,6 +75,6 @@ async function someMoment(random: () => number, load: VaultLoad): Promise<void> 
   const moment = moments[Math.floor(random() * moments.length)]
   if (moment === undefined) throw new Error('no such moment')
   const enough = Math.max(1, (await moment.count()) + moment.grown)
-  await expect.poll(moment.count, { timeout: 30_000, interval: 10 }).toBeGreaterThanOrEqual(enough)
+  await expect.poll(moment.count, { timeout: 90_000, interval: 10 }).toBeGreaterThanOrEqual(enough)
   await delay(random() * 60)
 }

@@ -40,7 +40,7 @@ afterAll(async () => {
 })
 
 test(`${eventsMax} events to bad receivers, the work processes killed and PostgreSQL stopped and crashed in the middle: none is lost, none unsigned`, {
-  timeout: 600_000,
+  timeout: 1800_000,
 }, async () => {
   const work = () => Promise.all([0, 1].map(() => spawnService({ ...env, ROLE: 'work' }).up()))
   const began = performance.now()
@@ -56,7 +56,7 @@ test(`${eventsMax} events to bad receivers, the work processes killed and Postgr
   await postgres.end('kill')
   await postgres.start()
   const acknowledged = await publishing
-  await expect.poll(countWaiting, { timeout: 300_000, interval: 500 }).toEqual({ waiting: 0, dead: 0 })
+  await expect.poll(countWaiting, { timeout: 900_000, interval: 500 }).toEqual({ waiting: 0, dead: 0 })
   for (const service of second) expect(await service.end('SIGTERM')).toBe(0)
 
   const published = await listEvents()
@@ -151,7 +151,7 @@ async function areThere(ids: readonly string[]): Promise<boolean> {
         found = await countOf(sql`select count(*) as count from events where id = ${first}`).catch(() => undefined)
         return found
       },
-      { timeout: 30_000 },
+      { timeout: 90_000 },
     )
     .toBeDefined()
   return found === 1n

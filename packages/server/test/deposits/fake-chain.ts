@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Address, bytesToHex, type Hex, hexToBytes, type Network, topics } from '@purser/protocol'
 import { bloomBits } from '../../src/chain/bloom.ts'
-import type { Rpc, RpcAnswer, RpcCall } from '../../src/chain/rpc.ts'
+import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from '../../src/chain/rpc/rpc.ts'
 
 export interface FakeTransfer {
   readonly token: Address
@@ -86,6 +86,12 @@ export function aFakeChain(network: Network, startSeconds: number, history: read
     node: (lies = {}) => rpcOf((call) => answer(blocks, network, call, lies)),
     branch: () => aFakeChain(network, startSeconds, blocks),
   }
+}
+
+/** All nodes of a network, each healthy. */
+export function nodesOf(nodes: readonly Rpc[]): NodeRpc {
+  const voters = nodes.map((rpc, index) => ({ node: { place: index + 1, url: '', state: 'up' as const }, rpc }))
+  return { voters, rest: () => undefined, probe: async () => undefined }
 }
 
 /** The door that block reads use, with one function behind it. */

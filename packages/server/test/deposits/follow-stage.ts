@@ -1,19 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { type Address, checksumAddress, type Network, networkByName, tokenBySymbol } from '@purser/protocol'
 import { z } from 'zod'
-import type { BlockReads } from '../../src/chain/block-port.ts'
+import type { BlockReads, ConfirmedReads } from '../../src/chain/block-port.ts'
 import { createBlockReads } from '../../src/chain/block-reads.ts'
-import type { Rpc } from '../../src/chain/rpc.ts'
+import { createQuorum } from '../../src/chain/rpc/quorum.ts'
+import type { Rpc } from '../../src/chain/rpc/rpc.ts'
+import { createTransferReads } from '../../src/chain/rpc/transfers.ts'
 import { type Lease, releaseLease, takeLease } from '../../src/features/wallets/deposits/cursor-store.ts'
 import { createFollower } from '../../src/features/wallets/deposits/follow.ts'
 import { unwatchAddress, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
 import { createWatched } from '../../src/features/wallets/deposits/watched.ts'
+import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import type { Deps, Tenant } from '../../src/platform/ctx.ts'
 import { type Db, sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { toyDeps } from '../toy-deps.ts'
-import type { FakeTransfer } from './fake-chain.ts'
+import { type FakeTransfer, nodesOf } from './fake-chain.ts'
 
 export const baseSepolia = networkNamed('base-sepolia')
 
@@ -52,7 +55,8 @@ const DepositEvent = z.object({ walletId: z.string(), rawAmount: z.string(), txH
 /** A database and a tenant, and the watcher's parts without their clockwork: a test says when a step happens. */
 export async function aFollowStage(network: Network = withDepth(baseSepolia, 3)) {
   const database = await freshDatabase()
-  const deps = toyDeps(database.db)
+  const toys = toyDeps(database.db)
+  const deps = { ...toys, screening: createFakeScreening(() => toys.clock.now()) }
   const tenant = await aTenant(deps, database, network.isTestnet ? 'test' : 'live')
   const chain = network.name === 'base-sepolia' ? ('base-sepolia' as const) : ('base' as const)
   return {
@@ -76,7 +80,11 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
       const ctx = { ...deps, tenant: options.tenant ?? tenant }
       const watch = { walletId, address, chain, network: options.network ?? network.name, supportedTokens: tokens }
       await deps.db.tx((tx) => watchAddress(ctx, tx, watch))
-      return { id: walletId, address, unwatch: () => deps.db.tx((tx) => unwatchAddress(ctx, tx, walletId)) }
+      return {
+        id: walletId,
+        address,
+        unwatch: () => deps.db.tx((tx) => unwatchAddress(ctx, tx, { walletId, headBlock: undefined })),
+      }
     },
     anotherTenant: () => aTenant(deps, database, tenant.environment),
     rows: () =>
@@ -95,12 +103,15 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
     /** A process's watcher of these nodes, which leads: calling it is one look. */
     async follower(
       nodes: readonly Rpc[],
-      own: { readonly db?: Db; readonly wrap?: (reads: BlockReads) => BlockReads } = {},
+      own: { readonly db?: Db; readonly wrap?: (reads: FollowReads) => FollowReads } = {},
     ) {
       const lease = await lead(database.db, network)
       const [first] = nodes
       if (first === undefined) throw new Error('no node')
-      const reads = createBlockReads(first, nodes)
+      const reads = {
+        ...createBlockReads(first),
+        ...createTransferReads(network, createQuorum(network, nodesOf(nodes))),
+      }
       const ownDeps = { ...deps, db: own.db ?? deps.db }
       return createFollower({
         deps: ownDeps,
@@ -116,6 +127,8 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
 }
 
 export type FollowStage = Awaited<ReturnType<typeof aFollowStage>>
+
+export type FollowReads = BlockReads & ConfirmedReads
 
 /** Takes the lead, whoever has it. */
 async function lead(db: Db, network: Network): Promise<Lease> {

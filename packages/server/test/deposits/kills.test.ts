@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { BlockReads } from '../../src/chain/block-port.ts'
 import { type Db, sql, type Tx } from '../../src/platform/db/db.ts'
 import { aFakeChain, aTx, type FakeChain } from './fake-chain.ts'
-import { aFollowStage, type FollowStage, transfer } from './follow-stage.ts'
+import { aFollowStage, type FollowReads, type FollowStage, transfer } from './follow-stage.ts'
 
 let stage: FollowStage
 
@@ -44,13 +43,14 @@ function mortalDb(db: Db, death: Death): Db {
   return { ...mortal(db), tx: (work) => death.step(() => db.tx((tx: Tx) => work(mortal(tx)))) }
 }
 
-function mortalReads(reads: BlockReads, death: Death): BlockReads {
+function mortalReads(reads: FollowReads, death: Death): FollowReads {
   return {
-    heads: (tag) => death.step(() => reads.heads(tag)),
+    head: () => death.step(() => reads.head()),
     headers: (numbers) => death.step(() => reads.headers(numbers)),
     transfers: (range, isWanted) => death.step(() => reads.transfers(range, isWanted)),
     transferReceipt: (hash) => death.step(() => reads.transferReceipt(hash)),
-    receiptsAtEachNode: (hashes) => death.step(() => reads.receiptsAtEachNode(hashes)),
+    finalBlock: () => death.step(() => reads.finalBlock()),
+    confirmTransfers: (claims) => death.step(() => reads.confirmTransfers(claims)),
   }
 }
 
@@ -88,7 +88,7 @@ async function dieAt(at: number, when: 'before' | 'after'): Promise<number> {
   const chain = await anew()
   const wallet = await stage.wallet()
   const death = new Death(at, when)
-  const mortal = { db: mortalDb(stage.deps.db, death), wrap: (reads: BlockReads) => mortalReads(reads, death) }
+  const mortal = { db: mortalDb(stage.deps.db, death), wrap: (reads: FollowReads) => mortalReads(reads, death) }
   let follow = await stage.follower([chain.node()], mortal)
   const look = async (): Promise<void> => {
     try {

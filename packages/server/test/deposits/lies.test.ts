@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { fail } from '../../src/chain/errors.ts'
+import type { Rpc } from '../../src/chain/rpc/rpc.ts'
 import { aFakeChain, aTx, type FakeChain, type Lies } from './fake-chain.ts'
 import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
 
@@ -112,17 +114,74 @@ test('going from one node to another that is on another branch, and back, tells 
   expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed'])
 })
 
-test('a node that hides its receipts holds a deposit up, and one that cannot be asked does not', async () => {
+const weak: readonly (readonly [string, (wallet: string) => Rpc])[] = [
+  ['cannot be reached', () => ({ ...chain.node(), batch: async () => Promise.reject(fail('chain-unavailable')) })],
+  ['has no receipts', () => chain.node({ receipt: () => null })],
+  ['has receipts without logs', () => chain.node({ receipt: (receipt) => receipt && { ...receipt, logs: [] } })],
+  ['is 10 blocks behind', () => chain.node({ behind: 10 })],
+  ['is on another branch', () => branchOf(5)],
+]
+
+/** A node of a chain that parted so many blocks ago. */
+function branchOf(blocks: number): Rpc {
+  const other = chain.branch()
+  other.dropBlocks(blocks)
+  other.mineMany(blocks)
+  return other.node()
+}
+
+test.each(weak)(
+  'a deposit waits while one of two nodes %s, and one of three does not hold it up',
+  async (_fault, node) => {
+    const wallet = await stage.wallet()
+    chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+    chain.mineMany(3)
+    const pair = await stage.follower([chain.node(), node(wallet.address)])
+    await pair()
+    await pair()
+    expect((await stage.rows()).map(({ status }) => status)).toEqual(['pending'])
+    const three = await stage.follower([chain.node(), node(wallet.address), chain.node()])
+    await three()
+    expect(await stage.deposits()).toHaveLength(1)
+  },
+)
+
+test('a deposit that the node which is read invents is confirmed by no second node, and is withdrawn by three', async () => {
   const wallet = await stage.wallet()
-  const dead = { ...chain.node(), batch: () => Promise.reject(new Error('gone')) }
+  const invented = (logs: readonly object[]) =>
+    logs.flatMap((log) => [log, { ...log, logIndex: '0x63', data: `0x${'0'.repeat(60)}ffff` }])
+  const liar = () =>
+    chain.node({
+      logs: (logs) => invented(logs),
+      receipt: (receipt) => receipt && { ...receipt, logs: invented(receipt.logs as object[]) },
+    })
   chain.mine([aTx(transfer(stage.usdc, wallet.address))])
   chain.mineMany(3)
-  const mute = await stage.follower([chain.node({ receipt: () => null })])
-  await mute()
-  expect(await stage.deposits()).toEqual([])
-  const follow = await stage.follower([chain.node(), dead])
-  await follow()
-  expect(await stage.deposits()).toHaveLength(1)
+  const pair = await stage.follower([liar(), chain.node()])
+  await pair()
+  expect((await stage.rows()).map(({ status }) => status).sort()).toEqual(['confirmed', 'pending'])
+  const three = await stage.follower([liar(), chain.node(), chain.node()])
+  await three()
+  expect((await stage.rows()).map(({ status }) => status).sort()).toEqual(['confirmed', 'withdrawn'])
+  expect((await stage.deposits()).map(({ logIndex }) => logIndex)).toEqual([0])
+})
+
+test('a head that one node invents makes no deposit count before its depth', async () => {
+  const wallet = await stage.wallet()
+  const high = chain.node({
+    block: (block, asked) => (asked === 'latest' && block ? { ...block, number: '0x8000' } : block),
+  })
+  chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+  chain.mineMany(1)
+  for (const nodes of [
+    [chain.node(), high],
+    [chain.node(), high, chain.node()],
+  ])
+    await (await stage.follower(nodes))()
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['pending'])
+  chain.mine()
+  await (await stage.follower([chain.node(), high]))()
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed'])
 })
 
 test.each([1, 7, 30])(

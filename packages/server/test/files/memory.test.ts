@@ -26,7 +26,7 @@ test.each([
   ['an S3 server', 64],
 ])(
   'a file of 256 MB goes up to %s and comes down through a server that holds less than %i MB more than when it is idle',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (where, growthMax) => {
     database = await freshDatabase()
     const service = await spawnService(serveEnv(database.url, where === 'a disk' ? {} : await s3Env())).up()

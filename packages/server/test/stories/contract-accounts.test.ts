@@ -220,7 +220,7 @@ test('the day’s gas budget is charged with what a contract account may burn, n
     await aContractPayer({ deployed: true }),
     await aPayer(chain),
   ]
-  const thrifty = (await world.another({ settleGasPerDayMax: 550_000n })).base
+  const thrifty = (await world.another({ settleNanoUsdPerDayMax: 550_000n })).base
   org = await world.organisation()
   wallet = await world.wallet(org)
   expect((await verify(await credentialOf(first), thrifty)).status).toBe(200)

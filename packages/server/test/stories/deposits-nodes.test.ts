@@ -43,7 +43,7 @@ async function toldOf(id: string): Promise<number> {
   return events.list.filter(({ payload }) => Object(payload).walletId === id).length
 }
 
-const patient = { timeout: 40_000 }
+const patient = { timeout: 120_000 }
 
 test('a deposit of real money waits for the block that the node calls safe', async () => {
   const wallet = await aWallet()

@@ -16,7 +16,7 @@ test('on Tempo a transfer from a wallet is booked as going out and its fee as a 
       (await world.call(org.testKey, 'GET', `/wallet-infra/byo-wallets/${id}/transactions`)).list
     const kinds = async () =>
       (await rows(made.body.id)).map(({ kind, direction, status }) => `${direction} ${kind} ${status}`).sort()
-    await expect.poll(kinds, { timeout: 30_000 }).toEqual(['out fee confirmed', 'out transfer confirmed'])
+    await expect.poll(kinds, { timeout: 90_000 }).toEqual(['out fee confirmed', 'out transfer confirmed'])
     await expect
       .poll(async () =>
         (await rows(till.body.id)).map(({ kind, status, amount, tokenSymbol }) => [kind, status, amount, tokenSymbol]),

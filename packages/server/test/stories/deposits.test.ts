@@ -1,4 +1,4 @@
-import { fundToken, sendFromDevAccount } from '@purser/devnet'
+import { fundNative, fundToken, sendFromDevAccount } from '@purser/devnet'
 import { encodeFunctionData, erc20Abi, getAddress } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -113,13 +113,13 @@ test('through reorganisations of 1 to 20 blocks a deposit is told of once, and o
     const lost = await world.wallet(org)
     const txHash = await fundToken(chain, 'USDC', lost.address, 5n)
     await expect
-      .poll(async () => (await transactionsOf(lost.id)).list.map(({ status }) => status), { timeout: 20_000 })
+      .poll(async () => (await transactionsOf(lost.id)).list.map(({ status }) => status), { timeout: 60_000 })
       .toEqual(['confirmed'])
     await node('anvil_mine', [`0x${(depth - 1).toString(16)}`])
     await node('anvil_reorg', [depth, []])
     await node('anvil_mine', ['0x1'])
     await expect
-      .poll(async () => (await transactionsOf(lost.id)).list.map(({ status }) => status), { timeout: 20_000 })
+      .poll(async () => (await transactionsOf(lost.id)).list.map(({ status }) => status), { timeout: 60_000 })
       .toEqual(['withdrawn'])
     await fundToken(chain, 'USDC', kept.address, BigInt(depth))
     await hook.until(told + 2)
@@ -139,7 +139,7 @@ test('money on a chain or in a token that the wallet was not made for is a plain
   const wallet = await world.wallet(org, { chain: 'ethereum' })
   await fundToken(chain, 'USDC', wallet.address, 9n)
   await expect
-    .poll(async () => (await transactionsOf(wallet.id)).list.map(({ status }) => status), { timeout: 20_000 })
+    .poll(async () => (await transactionsOf(wallet.id)).list.map(({ status }) => status), { timeout: 60_000 })
     .toEqual(['confirmed'])
   const [row] = (await transactionsOf(wallet.id)).list
   expect(row).toMatchObject({ kind: 'unsupported', chain: 'base-sepolia', rawAmount: '9' })
@@ -159,7 +159,7 @@ test('a deposit from before the wallet was registered is found by hand, once, an
   const txHash = await fundToken(chain, 'USDC', address, 77n)
   await expect
     .poll(async () => (await world.call(other.testKey, 'GET', '/events?type=deposit.success')).list.length, {
-      timeout: 20_000,
+      timeout: 60_000,
     })
     .toBe(1)
   const late = await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', {
@@ -180,7 +180,7 @@ test('a deposit from before the wallet was registered is found by hand, once, an
   const again = await Promise.all([rescan({ chain: 'base', txHash }), rescan({ chain: 'base-sepolia', txHash })])
   expect(again.map(({ status }) => status)).toEqual([200, 200])
   await expect
-    .poll(async () => (await transactionsOf(id)).list.map(({ status }) => status), { timeout: 20_000 })
+    .poll(async () => (await transactionsOf(id)).list.map(({ status }) => status), { timeout: 60_000 })
     .toEqual(['confirmed'])
   const told = (await world.call(org.testKey, 'GET', '/events?type=deposit.success&limit=500')).list
   expect(told.filter(({ payload }) => Object(payload).walletId === id)).toHaveLength(1)
@@ -203,6 +203,68 @@ test('a deposit from before the wallet was registered is found by hand, once, an
   ])
 })
 
+test('money that comes right after its BYO wallet was deleted is not reported', async () => {
+  const hook = await aHook()
+  const [deleted, kept] = [await world.wallet(org), await world.wallet(org)]
+  await fundToken(chain, 'USDC', deleted.address, 1n)
+  const told = () => hook.arrived.filter(({ payload }) => [deleted.id, kept.id].includes(String(payload.walletId)))
+  await expect.poll(() => told().length, { timeout: 60_000 }).toBe(1)
+  expect((await world.call(org.testKey, 'DELETE', `/wallet-infra/byo-wallets/${deleted.id}`)).status).toBe(204)
+  await fundToken(chain, 'USDC', deleted.address, 2n)
+  await fundToken(chain, 'USDC', kept.address, 3n)
+  await expect.poll(() => told().at(-1)?.payload.rawAmount, { timeout: 60_000 }).toBe('3')
+  expect(told().map(({ payload }) => [payload.walletId, payload.rawAmount])).toEqual([
+    [deleted.id, '1'],
+    [kept.id, '3'],
+  ])
+  await hook.stop()
+})
+
+test('money from a master to a child is a deposit at the child, one from a child to a sibling too, and a sweep is none', async () => {
+  const hook = await aHook()
+  const master = await aMaster()
+  const [child, sibling] = [await aChild(master), await aChild(master)]
+  await fundNative(chain, master.address, 10n ** 18n)
+  await fundToken(chain, 'USDC', master.address, 9_000_000n)
+  const usual = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC' }
+  const send = (from: Managed, to: Managed, amount: string) =>
+    world.call(org.testKey, 'POST', '/wallet-infra/transfer', {
+      ...{ ...usual, fromWalletId: from.id, toAddress: to.address, amount },
+    })
+  const own = new Set<unknown>([master, child, sibling].map(({ id }) => id))
+  const deposits = () =>
+    hook.arrived
+      .filter(({ payload }) => own.has(payload.walletId))
+      .map(({ payload }) => [payload.walletId, payload.amount, payload.from])
+  const until = (count: number) => expect.poll(() => deposits().length, { timeout: 60_000 }).toBe(count)
+  await until(1)
+  expect((await send(master, child, '2')).status).toBe(201)
+  await until(2)
+  await expect.poll(async () => (await send(child, sibling, '0.5')).status, { timeout: 60_000 }).toBe(201)
+  await until(3)
+  expect(deposits().slice(1)).toEqual([
+    [child.id, '2', master.address],
+    [sibling.id, '0.5', child.address],
+  ])
+  const swept = await world.call(org.testKey, 'POST', `/wallet-infra/master-wallets/${master.id}/sweep`, {
+    token: 'USDC',
+    childAddressIds: [sibling.id],
+  })
+  expect(swept.status).toBe(202)
+  const statuses = async () => (await transactionsOf(master.id)).list.map(({ kind, status }) => [kind, status])
+  await expect.poll(statuses, { timeout: 60_000 }).toContainEqual(['internal', 'confirmed'])
+  await expect
+    .poll(async () => (await transactionsOf(sibling.id, master.id)).list.map(({ status }) => status), {
+      timeout: 60_000,
+    })
+    .toEqual(['confirmed', 'confirmed'])
+  // Sent by a transfer, the same way is a deposit.
+  await expect.poll(async () => (await send(child, master, '1')).status, { timeout: 60_000 }).toBe(201)
+  await until(4)
+  expect(deposits()[3]).toEqual([master.id, '1', child.address])
+  await hook.stop()
+})
+
 test('what leaves a wallet is booked as going out', async () => {
   const dev = getAddress('0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266')
   const made = await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', {
@@ -217,7 +279,7 @@ test('what leaves a wallet is booked as going out', async () => {
   const id = String(made.body.id)
   await expect
     .poll(async () => (await transactionsOf(id)).list.map(({ direction, rawAmount }) => [direction, rawAmount]), {
-      timeout: 20_000,
+      timeout: 60_000,
     })
     .toEqual([
       ['out', '4'],
@@ -235,21 +297,21 @@ test('of two processes one follows the network, and when it stops or loses the l
   const before = await lead()
   const wallet = await world.wallet(org)
   await fundToken(chain, 'USDC', wallet.address, 1n)
-  await expect.poll(async () => (await transactionsOf(wallet.id)).list.length, { timeout: 20_000 }).toBe(1)
+  await expect.poll(async () => (await transactionsOf(wallet.id)).list.length, { timeout: 60_000 }).toBe(1)
   expect(await lead()).toEqual(before)
   // As if its host had frozen: the row is another's when it wakes.
   await world.database.db.run(
     sql`update deposit_cursors set epoch = epoch + 1, leader = 'nobody', lease_until = clock_timestamp() + interval '1 second'`,
   )
   await fundToken(chain, 'USDC', wallet.address, 2n)
-  await expect.poll(async () => (await transactionsOf(wallet.id)).list.length, { timeout: 20_000 }).toBe(2)
+  await expect.poll(async () => (await transactionsOf(wallet.id)).list.length, { timeout: 60_000 }).toBe(2)
   const after = await lead()
   expect(after.epoch).toBeGreaterThan(before.epoch + 1n)
   await second.server.stop()
   await fundToken(chain, 'USDC', wallet.address, 3n)
   await expect
     .poll(async () => (await transactionsOf(wallet.id)).list.map(({ rawAmount, status }) => [rawAmount, status]), {
-      timeout: 20_000,
+      timeout: 60_000,
     })
     .toEqual([
       ['3', 'confirmed'],

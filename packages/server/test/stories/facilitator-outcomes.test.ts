@@ -1,7 +1,9 @@
-import { type DevChain, startChain, startFaultProxy, tokenBalance } from '@purser/devnet'
+import { type DevChain, fundNative, startChain, startFaultProxy, tokenBalance } from '@purser/devnet'
 import { createTestClient, http } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { aPaymentBody, type FacilitatorBody, facilitatorOf, type Purchase } from '../facilitated.ts'
+import { spend } from '../spend.ts'
 import { aPayer, aWorld, codeOf, type Org, type Payer, type World } from '../world.ts'
 
 let chain: DevChain
@@ -9,20 +11,16 @@ let world: World
 let org: Org
 let payer: Payer
 let wallet: { id: string; address: `0x${string}` }
-/** What the servers' clock shows beside the machine's; time stands where a test puts it. */
-let aheadMs = 0
 const cleanUps: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
-  const clock = { now: () => new Date(Date.now() + aheadMs) }
-  world = await aWorld({ chains: [chain], boot: { clock } })
+  world = await aWorld({ chains: [chain] })
   org = await world.organisation()
   wallet = await world.wallet(org)
   payer = await aPayer(chain)
 })
 afterEach(async () => {
-  aheadMs = 0
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 afterAll(async () => {
@@ -41,32 +39,92 @@ function extended(body: FacilitatorBody, extensions: Readonly<Record<string, unk
   return { ...body, paymentPayload: { ...body.paymentPayload, extensions } }
 }
 
-test('while the chain has not said, the answer is pending, also under an Idempotency-Key, and then the outcome', async () => {
-  const { base } = await world.another({ facilitatorWaitMs: 0 })
-  const impatient = facilitatorOf(base, org.testKey)
-  const facilitator = facilitatorOf(world.base, org.testKey)
-  const body = await pay()
-  await facilitator.verify(body)
+async function stopBlocks(): Promise<() => Promise<void>> {
   const anvil = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) })
   await anvil.setAutomine(false)
-  cleanUps.push(() => anvil.setAutomine(true))
+  const resume = async (): Promise<void> => {
+    await anvil.setAutomine(true)
+    await anvil.mine({ blocks: 1 })
+  }
+  cleanUps.push(resume)
+  return resume
+}
+
+test('while the chain has not said, the answer is pending with the hash, and the outcome under the same Idempotency-Key', async () => {
+  const { base } = await world.another({ facilitatorWaitMs: 4_000 })
+  const impatient = facilitatorOf(base, org.testKey)
+  const body = await pay()
+  await impatient.verify(body)
+  const resume = await stopBlocks()
   const key = { 'idempotency-key': 'settle-pending' }
   const first = await impatient.settle(body, key)
-  expect([first.status, first.body]).toMatchObject([200, { success: false, errorReason: 'settlement_pending' }])
-  await expect.poll(async () => (await impatient.settle(body)).body.transaction, { timeout: 20_000 }).toMatch(/^0x/)
-  await anvil.setAutomine(true)
-  await anvil.mine({ blocks: 1 })
-  const settled = await facilitator.settle(body)
+  expect([first.status, first.body]).toMatchObject([
+    200,
+    { success: false, errorReason: 'settlement_pending', transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
+  ])
+  await resume()
+  const settled = await facilitatorOf(world.base, org.testKey).settle(body, key)
   expect(settled.body).toMatchObject({ success: true, network: 'eip155:84532', payer: payer.account.address })
-  const again = await impatient.settle(body, key)
-  expect([again.body, again.headers.get('idempotency-replayed')]).toEqual([settled.body, 'true'])
+  for (const door of [impatient, facilitatorOf(world.base, org.testKey)]) {
+    const again = await door.settle(body, key)
+    expect([again.body, again.headers.get('idempotency-replayed')]).toEqual([settled.body, 'true'])
+  }
+  expect((await impatient.settle(body)).body).toMatchObject({ success: false, errorReason: used })
+})
+
+test('a settlement that nobody could send when the wait ends is refused for good, and its payer is never charged', async () => {
+  const proxy = await startFaultProxy(chain.rpcUrl)
+  cleanUps.push(() => proxy.stop())
+  const cut = await aWorld({
+    rpcUrls: { 'base-sepolia': [proxy.url] },
+    config: { facilitatorWaitMs: 1_500 },
+  })
+  cleanUps.push(() => cut.stop())
+  await fundNative(chain, z.templateLiteral(['0x', z.string()]).parse(cut.server.settlerAddress), 10n ** 20n)
+  const own = await cut.organisation()
+  const shop = { payer, wallet: await cut.wallet(own) }
+  const facilitator = facilitatorOf(cut.base, own.testKey)
+  const body = await aPaymentBody(cut, own, shop)
+  expect((await facilitator.verify(body)).body.isValid).toBe(true)
+  const before = await tokenBalance(chain, 'USDC', payer.account.address)
+  proxy.set('drop')
+  const failed = { success: false, errorReason: 'settlement_withdrawn', transaction: '' }
+  const answers = await Promise.all([facilitator.settle(body), facilitator.settle(body)])
+  for (const answer of answers) expect([answer.status, answer.body]).toMatchObject([200, failed])
+  proxy.set('pass')
+  // A payment after it settles, so whatever waited would have been sent by now.
+  const next = await aPaymentBody(cut, own, shop)
+  await expect.poll(async () => (await facilitator.verify(next)).body.isValid, { timeout: 60_000 }).toBe(true)
+  expect((await facilitator.settle(next)).body.success).toBe(true)
+  expect((await facilitator.settle(body)).body).toMatchObject(failed)
+  expect(before - (await tokenBalance(chain, 'USDC', payer.account.address))).toBe(10_000n)
+  const [, log] = (await cut.call(own.testKey, 'GET', '/payments/logs')).list
+  expect(log).toMatchObject({ status: 'voided' })
+})
+
+test('sixty verifies and settlements of one payment at once, on two processes, are one success', async () => {
+  const { base } = await world.another()
+  const doors = [facilitatorOf(world.base, org.testKey), facilitatorOf(base, org.testKey)]
+  const body = await pay()
+  const before = await tokenBalance(chain, 'USDC', wallet.address)
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, index) => {
+      const door = doors[index % 2] ?? facilitatorOf(base, org.testKey)
+      return index % 3 === 0 ? door.verify(body) : door.settle(body)
+    }),
+  )
+  expect(answers.filter((answer) => answer.body.success === true)).toHaveLength(1)
+  expect(answers.filter((answer) => answer.body.isValid === true).length).toBeLessThanOrEqual(1)
+  for (const door of doors) expect((await door.settle(body)).body).toMatchObject({ success: false, errorReason: used })
+  expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
 })
 
 test('a payment that cannot be settled any more fails with the protocol’s reason, for whoever asks', async () => {
-  const poor = await aPayer(chain, 10_000n)
+  const poor = await aPayer(chain, 20_000n)
   const both = await Promise.all([pay({ payer: poor }), pay({ payer: poor })])
   const facilitator = facilitatorOf(world.base, org.testKey)
   for (const body of both) expect((await facilitator.verify(body)).body.isValid).toBe(true)
+  await spend(chain, poor.account.address, 10_000n)
   const answers = await Promise.all(both.map((body) => facilitator.settle(body)))
   const failed = both[answers.findIndex((answer) => answer.body.success === false)]
   expect(answers.filter((answer) => answer.body.success === true)).toHaveLength(1)
@@ -80,17 +138,6 @@ test('a payment that cannot be settled any more fails with the protocol’s reas
     })
 })
 
-test('a success is told again for ten minutes and no longer, so that old payments buy nothing', async () => {
-  const facilitator = facilitatorOf(world.base, org.testKey)
-  const body = await pay()
-  await facilitator.verify(body)
-  const settled = await facilitator.settle(body)
-  aheadMs = 590_000
-  expect((await facilitator.settle(body)).body).toEqual(settled.body)
-  aheadMs = 610_000
-  expect((await facilitator.settle(body)).body).toMatchObject({ success: false, errorReason: used, transaction: '' })
-})
-
 test('a node that fails is 503 and never a bad payment, and nothing is recorded', async () => {
   const proxy = await startFaultProxy(chain.rpcUrl)
   cleanUps.push(() => proxy.stop())
@@ -100,6 +147,11 @@ test('a node that fails is 503 and never a bad payment, and nothing is recorded'
   proxy.set('drop')
   for (const answer of [await behind.verify(body), await behind.settle(body)]) {
     expect([answer.status, codeOf(answer)]).toEqual([503, 'chain-unavailable'])
+    expect(answer.body).toMatchObject(
+      'isValid' in answer.body
+        ? { isValid: false, invalidReason: 'unexpected_verify_error' }
+        : { success: false, errorReason: 'unexpected_settle_error', transaction: '', network: 'eip155:84532' },
+    )
     expect(JSON.stringify(answer.body)).not.toContain(proxy.url)
   }
   expect((await facilitatorOf(world.base, org.testKey).verify(body)).body.isValid).toBe(true)

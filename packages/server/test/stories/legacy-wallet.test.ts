@@ -184,7 +184,7 @@ test('deposits of each coin are in its balance, in its history, and told', async
       )
       .sort()
   await expect
-    .poll(rows, { timeout: 30_000 })
+    .poll(rows, { timeout: 90_000 })
     .toEqual([`${legacy.id} ethereum USDC 3 transfer in`, `${legacy.id} tempo pathUSD 4.5 transfer in`])
   const usdc = {
     coin: 'USDC',
@@ -228,7 +228,7 @@ test('a withdrawal is queued, moves the money once however often it is repeated,
   expect(queued?.body).toEqual({ id: expect.stringMatching(/^wtx_/), status: 'queued' })
   const again = await withdraw(legacy, body, { 'idempotency-key': 'out' })
   expect([again.status, again.body]).toEqual([202, queued?.body])
-  await expect.poll(() => eventsOf(again.body.id), { timeout: 20_000 }).toEqual(['transfer.completed'])
+  await expect.poll(() => eventsOf(again.body.id), { timeout: 60_000 }).toEqual(['transfer.completed'])
   expect(await tokenBalance(ethereum, 'USDC', to)).toBe(2_500_000n)
   expect(await tokenBalance(ethereum, 'USDC', legacy.address)).toBe(7_500_000n)
   const transfer = await world.call(legacy.org.testKey, 'GET', `/wallet-infra/transfers/${again.body.id}`)
@@ -244,7 +244,7 @@ test('on Tempo the coin pays its own gas, and is the one that is withdrawn when 
   const to = stranger()
   const queued = await withdraw(legacy, { to, coin: undefined, amount: '5' })
   expect(queued.status).toBe(202)
-  await expect.poll(() => eventsOf(queued.body.id), { timeout: 20_000 }).toEqual(['transfer.completed'])
+  await expect.poll(() => eventsOf(queued.body.id), { timeout: 60_000 }).toEqual(['transfer.completed'])
   expect(await tokenBalance(tempo, 'pathUSD', to)).toBe(5_000_000n)
   expect(await tokenBalance(tempo, 'pathUSD', legacy.address)).toBeLessThan(held - 5_000_000n + 1n)
 })

@@ -201,7 +201,7 @@ test('a numbered stub that bought before is a duplicate, also when the plan is f
 })
 
 test('only those payments are taken whose gas the day’s budget still holds, also of ten at once on a plan with a limit', async () => {
-  const thrifty = await world.another({ settleGasPerDayMax: 250_000n })
+  const thrifty = await world.another({ settleNanoUsdPerDayMax: 250_000n })
   for (const plan of ['pro', 'enterprise'] as const) {
     const spender = await world.organisation(plan)
     const asked = { key: spender.testKey, walletId: (await world.wallet(spender)).id }

@@ -135,7 +135,7 @@ async function untilTellable(own: Org): Promise<void> {
   const waiting = sql`
     select count(*) as count from events where organisation_id = ${own.id} and written_by >= pg_snapshot_xmin(pg_current_snapshot())`
   const count = () => stage.world.database.db.one(z.object({ count: z.bigint() }), waiting)
-  await expect.poll(count, { timeout: 60_000 }).toEqual({ count: 0n })
+  await expect.poll(count, { timeout: 180_000 }).toEqual({ count: 0n })
 }
 
 async function followed(own: Org, query: { readonly from?: string; readonly lastEventId?: string | undefined }) {

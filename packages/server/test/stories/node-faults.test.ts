@@ -185,7 +185,7 @@ async function settleThrough(mode: FaultMode, methods?: readonly string[]): Prom
     node.set('pass')
   }
   await expect
-    .poll(async () => (await payment(verified)).body.status, { timeout: 20_000, interval: 100 })
+    .poll(async () => (await payment(verified)).body.status, { timeout: 60_000, interval: 100 })
     .toBe('settled')
   const settled = await settle(verified)
   expect([settled.status, settled.body.txHash]).toEqual([200, (await payment(verified)).body.txHash])

@@ -1,6 +1,7 @@
 import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/platform/db/db.ts'
+import { spend } from '../spend.ts'
 import {
   type Answer,
   aPayer,
@@ -115,9 +116,10 @@ test('a repeat of a settlement with its Idempotency-Key answers the same, and an
 })
 
 test('one bad payment in a batch fails alone', async () => {
-  const poor = await aPayer(chain, 10_000n)
+  const poor = await aPayer(chain, 20_000n)
   const both = await Promise.all([0, 1].map(async () => verify(await poor.credential(await challenge()))))
   const good = await verify(await payer.credential(await challenge()))
+  await spend(chain, poor.account.address, 10_000n)
   expect(countByStatus([...both, good])).toEqual({ 200: 3 })
   const [first, second, third] = await Promise.all([...both, good].map((verified) => settle(verified)))
   const statuses = [first?.status, second?.status].sort()
@@ -149,7 +151,7 @@ test('a settlement that was not known yet is answered as it stands when its Idem
 })
 
 test('a repeat of a verification that was never answered is not told yes once the payment has failed', async () => {
-  const poor = await aPayer(chain, 10_000n)
+  const poor = await aPayer(chain, 20_000n)
   const headers = { 'idempotency-key': 'verify-then-die' }
   const [credential, other] = [await poor.credential(await challenge()), await poor.credential(await challenge())]
   const verified = await verify(credential, '0.01', headers)
@@ -158,6 +160,7 @@ test('a repeat of a verification that was never answered is not told yes once th
     update idempotency_keys set state = 'running', status = null, headers = null, body = null where key = 'verify-then-die'`)
   expect(await verify(credential, '0.01', headers)).toMatchObject({ status: 200, body: { settlementPending: true } })
   expect((await settle(await verify(other))).status).toBe(200)
+  await spend(chain, poor.account.address, 10_000n)
   expect((await settle(verified)).status).toBe(409)
   const again = await verify(credential, '0.01', headers)
   expect([again.status, codeOf(again), again.body.reason]).toEqual([

@@ -239,7 +239,7 @@ test('a transfer that reverts gives back what it reserved, once', async () => {
   await empty(master)
   node.set('pass')
   const get = () => world.call(org.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)
-  await expect.poll(async () => (await get()).body.status, { timeout: 30_000 }).toBe('failed')
+  await expect.poll(async () => (await get()).body.status, { timeout: 90_000 }).toBe('failed')
   expect((await get()).body.reason).toBe('reverted')
   expect(await reservationsOf(master)).toEqual([{ attoAmount: String(9n * 10n ** 18n), isReleased: true }])
   await fundToken(chain, 'USDC', master.address, 20_000_000n)
@@ -259,8 +259,8 @@ test('money that left and did not arrive stays counted, whatever is said of it a
   const inBlock = { transactionHash: transaction.hash, blockNumber: 1n, blockHash: transaction.hash, gasUsed: 1n }
   const receipt = { ...inBlock, effectiveGasPrice: 1n, l1Fee: 0n, logs: [] }
   // The token did not tell of the transfer, as where Tempo's guard keeps it back.
-  await db.tx((tx) => onFinal(tx, transaction, { ...receipt, status: 'success' }))
-  await db.tx((tx) => onFinal(tx, transaction, { ...receipt, status: 'reverted' }))
+  await db.tx((tx) => onFinal(tx, [{ transaction, receipt: { ...receipt, status: 'success' } }]))
+  await db.tx((tx) => onFinal(tx, [{ transaction, receipt: { ...receipt, status: 'reverted' } }]))
   node.set('pass')
   const { body } = await world.call(org.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)
   expect([body.status, body.reason]).toEqual(['failed', 'not-received'])

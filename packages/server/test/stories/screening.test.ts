@@ -26,7 +26,10 @@ beforeAll(async () => {
   chain = await startChain({ network: 'ethereum' })
   await installSanctionsOracle(chain, onEthereum)
   await addSanctioned(chain, onEthereum, [ronin])
-  world = await aWorld({ config: { role: 'api', rpcUrls: { ethereum: [chain.rpcUrl] } }, boot: { clock } })
+  world = await aWorld({
+    config: { role: 'api', sandboxScreening: false, rpcUrls: { ethereum: [chain.rpcUrl] } },
+    boot: { clock },
+  })
   org = await world.organisation()
 })
 afterAll(async () => {

@@ -78,12 +78,14 @@ test('a session is opened before its payment settles, and lives on when it has',
   expect((await verify(opened)).status).toBe(200)
 })
 
-test('a payment whose settlement fails ends its session at once and for good, and leaves its vault', async () => {
+test('a payment whose settlement fails ends its session at once and for good, and then its vault', async () => {
   const payer = await aPayer(chain)
   const payment = await verified(payer)
   const opened = await open(payment)
   const { sessionId, vaultId } = opened.body
   expect((await verify(opened)).status).toBe(200)
+
+  expect((await world.call(org.testKey, 'GET', `/vaults/${vaultId}`)).status).toBe(200)
 
   await blacklist(payer.account.address)
   const failed = await settle(payment)
@@ -102,7 +104,7 @@ test('a payment whose settlement fails ends its session at once and for good, an
   const shown = (await world.call(org.testKey, 'GET', `/sessions/${sessionId}`)).body
   expect(shown).toMatchObject({ isExpired: true, expiresAt: revokedAt?.toISOString() })
   expect((await verify(opened)).status).toBe(402)
-  expect((await world.call(org.testKey, 'GET', `/vaults/${vaultId}`)).status).toBe(200)
+  expect(codeOf(await world.call(org.testKey, 'GET', `/vaults/${vaultId}`))).toBe('vault-not-found')
 })
 
 test('a payment that failed, and one that lapsed, open no session', async () => {

@@ -1,19 +1,27 @@
 import { type DevChain, fundNative, sendFromDevAccount, startChain, tokenBalance } from '@purser/devnet'
-import { type Network, networkByName } from '@purser/protocol'
+import { encodeTransferWithAuthorization, type Network, networkByName } from '@purser/protocol'
 import { encodeFunctionData, parseAbi } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type LaneParts, passLane, resumeLane } from '../../src/chain/lane.ts'
-import { createLanes } from '../../src/chain/lanes.ts'
-import { authorizationOf } from '../../src/features/wallets/authorisation.ts'
-import { passSweeps, sweepHandler, sweepPurpose } from '../../src/features/wallets/sweep/lane.ts'
-import { TransferRow } from '../../src/features/wallets/sweep/lane-store.ts'
-import { resolveSweeps } from '../../src/features/wallets/sweep/resolve.ts'
+import { createLanes } from '../../src/chain/lanes/lanes.ts'
+import type { LaneParts } from '../../src/chain/lanes/parts.ts'
+import { resumeLanes } from '../../src/chain/lanes/resume.ts'
+import type { Signer } from '../../src/chain/port.ts'
+import {
+  type AuthorizationPayload,
+  authorizationOf,
+  passRelays,
+  relayHandler,
+  relayPurpose,
+} from '../../src/features/relayer/index.ts'
+import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/payload.ts'
+import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
 import type { Deps } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
-import { aSigner } from '../lane-stage.ts'
-import { Death, lifeOf, mortalDb } from '../mortal.ts'
+import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
+import { lifeOf, mortalDb } from '../mortal.ts'
+import { relayPartsOf } from '../relay-stage.ts'
 import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
@@ -43,26 +51,34 @@ const usdc = (address: `0x${string}`) => tokenBalance(chain, 'USDC', address)
 async function aWorker(deps: Deps) {
   const signer = await aSigner()
   await fundNative(chain, signer.address, 10n ** 20n)
-  return { signer, lane: { network: network.name, sender: signer.address }, deps }
+  const held = await takeAllLeases(deps.db, network.name)
+  return { signer, held, lane: { network: network.name, sender: signer.address }, deps: withLanes(deps, signer) }
 }
 
 type Worker = typeof worker
 
+/** With the lane of this signer for the relayer's. */
+function withLanes(deps: Deps, signer: Signer): Deps {
+  const lanes = createLanes({ deps, chains: deps.chains, signerOf: async () => signer })
+  return { ...deps, lanes, settlerAddress: signer.address }
+}
+
 /** What a process does from its start until nothing of a sweep is under way. */
-async function work({ deps, signer, lane }: Worker): Promise<void> {
-  const lanes = createLanes({ deps, chains: deps.chains, signer })
+async function work({ deps, signer, lane, held }: Worker): Promise<void> {
+  const relaying = relayPartsOf(deps)
   const parts: LaneParts = {
     deps,
     chain: deps.chains.on(network),
     signerOf: () => signer,
-    handlers: new Map([[sweepPurpose, sweepHandler(deps)]]),
+    handlers: new Map([[relayPurpose, relayHandler(relaying)]]),
+    held,
     usedSince: new Map(),
   }
-  await resumeLane(parts, lane)
+  await resumeLanes(parts, [lane.sender])
   for (let pass = 0; pass < 200; pass++) {
-    await passSweeps(systemCtx(deps), lanes, network)
+    await signSweeps.run(systemCtx(deps))
+    await passRelays(relaying, network)
     const open = await passLane(parts, lane)
-    await resolveSweeps.run(systemCtx(deps))
     if (open === 0 && (await countOpen(deps)) === 0n) return
   }
   throw new Error('the sweep did not come to rest')
@@ -83,8 +99,8 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
     ...real,
     send: (raws: Parameters<typeof real.send>[0]) => around(() => real.send(raws)),
     watch: (...asked: Parameters<typeof real.watch>) => around(() => real.watch(...asked)),
-    authorizationState: (...asked: Parameters<typeof real.authorizationState>) =>
-      around(() => real.authorizationState(...asked)),
+    authorizationStates: (...asked: Parameters<typeof real.authorizationStates>) =>
+      around(() => real.authorizationStates(...asked)),
   }
   const deps: Deps = {
     ...own.deps,
@@ -107,7 +123,7 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
     signTransaction: (fields: Parameters<typeof own.signer.signTransaction>[0]) =>
       around(() => own.signer.signTransaction(fields)),
   }
-  return { isDead: life.isDead, worker: { ...own, deps, signer } }
+  return { isDead: life.isDead, worker: { ...own, deps: withLanes(deps, signer), signer } }
 }
 
 async function dieAt(lifetime: number): Promise<boolean> {
@@ -139,7 +155,7 @@ test('a process may die before or after any step of a sweep, and the next one br
   }
   expect(deaths).toBeGreaterThanOrEqual(25)
   expect(deaths).toBeLessThan(200)
-}, 180_000)
+}, 540_000)
 
 test('a process dies in the middle of fifty children, and the next one finishes', async () => {
   for (const lifetime of [20, 60, 125]) {
@@ -151,45 +167,53 @@ test('a process dies in the middle of fifty children, and the next one finishes'
     await work(worker)
     await expectSwept(family, asked.body.id, 2_000_000n)
   }
-}, 180_000)
+}, 540_000)
 
 test('two workers at once carry each child in one transaction', async () => {
   const family = await aFamily(world, org, chain, { count: 20 })
   const asked = await sweep(world, org, family)
   const other = await aWorker(world.server.deps)
+  worker = { ...worker, held: other.held }
   await Promise.all([work(worker), work(other)])
   const { status, children } = await childrenOf(world, org, family, asked.body.id)
   expect([status, children.map((child) => child.status)]).toEqual(['completed', family.children.map(() => 'swept')])
   expect(await usdc(family.address)).toBe(20_000_000n)
-}, 60_000)
+}, 180_000)
 
-const token = parseAbi(['function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)'])
-const signedColumns = sql`sweep_id, child_address_id, organisation_id, environment, network, asset, from_address, to_address, raw_amount,
-  frozen_raw_amount, nonce, valid_before, signature, attempt, created_at`
+const PayloadRow = z.object({ subjectId: z.string(), payload: StoredPayload })
 
-test('a stranger who submits a child’s authorisation first changes nothing: its money is at the master, by his transaction', async () => {
+/** What the children of a sweep have signed, before any of it is sent. */
+async function signedFor(sweepId: string) {
+  await signSweeps.run(systemCtx(worker.deps))
+  return world.database.db.many(
+    PayloadRow,
+    sql`
+    select subject_id, payload from relays where purpose = 'wallets.sweeps' and subject_id like ${`${sweepId} %`} order by subject_id`,
+  )
+}
+
+/** Has the signatures of a sweep expired for the service's database; the chain is asked what that means. */
+async function expireInDatabase(sweepId: string): Promise<void> {
+  await signedFor(sweepId)
+  await world.database.db.run(sql`
+    update relays set check_at = now(), valid_before = now() - interval '1 second' where subject_id like ${`${sweepId} %`}`)
+}
+
+function callDataOf(payload: AuthorizationPayload): `0x${string}` {
+  return encodeTransferWithAuthorization(authorizationOf(payload), payload.signature)
+}
+
+test('a stranger who submits a child’s authorization first changes nothing: its money is at the master, by that transaction', async () => {
   const family = await aFamily(world, org, chain, { count: 5 })
   const asked = await sweep(world, org, family)
-  // Signed and not yet sent: the process ends as it reaches for the lane.
-  const lanes = createLanes({ deps: worker.deps, chains: worker.deps.chains, signer: worker.signer })
-  const noLane = { ...lanes, openCount: () => Promise.reject(new Death()) }
-  await expect(passSweeps(systemCtx(worker.deps), noLane, network)).rejects.toThrow(Death)
-  const [first] = await world.database.db.many(
-    TransferRow,
-    sql`select ${signedColumns} from sweep_transfers where sweep_id = ${String(asked.body.id)} order by from_address limit 1`,
-  )
-  if (first?.signature == null) throw new Error('nothing was signed')
-  const { from, to, value, validAfter, validBefore, nonce } = authorizationOf(first)
-  const signature = `0x${Buffer.from(first.signature).toString('hex')}` as const
-  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const
-  const data = encodeFunctionData({ abi: token, functionName: 'transferWithAuthorization', args })
-  const hash = await sendFromDevAccount(chain, first.asset, data)
-
+  const [first] = await signedFor(String(asked.body.id))
+  if (first === undefined) throw new Error('nothing was signed')
+  const hash = await sendFromDevAccount(chain, first.payload.token, callDataOf(first.payload))
   await work(worker)
   const { status, children } = await childrenOf(world, org, family, asked.body.id)
   expect(status).toBe('completed')
   expect(children.map((child) => child.status)).toEqual(family.children.map(() => 'swept'))
-  expect(children.find(({ childAddressId }) => childAddressId === first.childAddressId)?.txHash).toBe(hash)
+  expect(children.find(({ childAddressId }) => first.subjectId.endsWith(childAddressId))?.txHash).toBe(hash)
   expect(new Set(children.map(({ txHash }) => txHash)).size).toBe(2)
   expect(await usdc(family.address)).toBe(5_000_000n)
 })
@@ -234,36 +258,76 @@ test('money that is frozen between the request and the sending stays', async () 
   expect(await usdc(frozen?.address ?? '0x')).toBe(1_000_000n)
 })
 
-test('an authorisation that lapses before it could be sent is over, and the money is swept by the next request', async () => {
+test('a sweep is not ended by the clocks of the service: only the chain says that a signature has expired', async () => {
   const family = await aFamily(world, org, chain, { count: 1 })
   const asked = await sweep(world, org, family)
-  await world.database.db.run(
-    sql`update sweep_transfers set valid_before = now() - interval '2 minutes' where sweep_id = ${String(asked.body.id)}`,
-  )
+  await expireInDatabase(String(asked.body.id))
+  const relaying = relayPartsOf(worker.deps)
+  for (let look = 0; look < 5; look++) await passRelays(relaying, network)
+  expect((await childrenOf(world, org, family, asked.body.id)).children).toMatchObject([{ status: 'pending' }])
+  await sendFromDevAccount(chain, chain.tokens.USDC ?? '0x', callDataOf(await onlyPayload(String(asked.body.id))))
   await work(worker)
-  expect((await childrenOf(world, org, family, asked.body.id)).children).toMatchObject([
-    { status: 'failed', reason: 'authorization-expired' },
-  ])
-  const next = await sweep(world, org, family)
-  await work(worker)
-  await expectSwept(family, next.body.id, 1_000_000n)
+  await expectSwept(family, asked.body.id, 1_000_000n)
 })
 
-test('a transfer of which the node cannot tell keeps none behind it waiting', async () => {
+async function onlyPayload(sweepId: string): Promise<AuthorizationPayload> {
+  const [only] = await signedFor(sweepId)
+  if (only === undefined) throw new Error('nothing was signed')
+  return only.payload
+}
+
+test('a transfer whose key fails is tried behind all others, and ends once it has expired unsigned', async () => {
   const family = await aFamily(world, org, chain, { count: 3 })
   const asked = await sweep(world, org, family)
-  const [first] = family.children
-  await world.database.db.run(
-    sql`update sweep_transfers set valid_before = now() - interval '2 minutes' where sweep_id = ${String(asked.body.id)}`,
-  )
-  const { deps } = worker
-  const real = deps.chains.on(network)
-  const authorizationState: typeof real.authorizationState = (token, from, nonce) =>
-    from === first?.address ? Promise.reject(new Error('too wide')) : real.authorizationState(token, from, nonce)
-  const chains = { ...deps.chains, on: () => ({ ...real, authorizationState }) }
-  await resolveSweeps.run(systemCtx({ ...deps, chains }))
+  const [sick] = family.children
+  const { walletKeys } = worker.deps
+  const deps: Deps = {
+    ...worker.deps,
+    walletKeys: {
+      ...walletKeys,
+      signer(tenant, key) {
+        if (key.address === sick?.address) throw new Error('no such key')
+        return walletKeys.signer(tenant, key)
+      },
+    },
+  }
   const states = async () => (await childrenOf(world, org, family, asked.body.id)).children.map(({ status }) => status)
-  expect(await states()).toEqual(['pending', 'failed', 'failed'])
+  await signSweeps.run(systemCtx(deps))
+  await signSweeps.run(systemCtx(deps))
+  expect(await states()).toEqual(['pending', 'pending', 'pending'])
+  const open = sql`select status from sweep_transfers where sweep_id = ${String(asked.body.id)} order by status`
+  expect(await world.database.db.many(z.object({ status: z.string() }), open)).toMatchObject([
+    { status: 'planned' },
+    { status: 'signed' },
+    { status: 'signed' },
+  ])
+  await world.database.db.run(sql`
+    update sweep_transfers set valid_before = now() - interval '1 second' where sweep_id = ${String(asked.body.id)} and status = 'planned'`)
+  await signSweeps.run(systemCtx(deps))
   await work(worker)
-  expect(await states()).toEqual(['failed', 'failed', 'failed'])
+  expect(await states()).toEqual(['failed', 'swept', 'swept'])
+})
+
+test('a sweep gives back the gas that it reserved and is charged what it used', async () => {
+  const taken = async () => {
+    const statement = sql`select coalesce(sum(nano_usd), 0)::text as taken from gas_budgets where organisation_id = ${org.id}`
+    return BigInt((await world.database.db.one(z.object({ taken: z.string() }), statement)).taken)
+  }
+  const before = await taken()
+  const family = await aFamily(world, org, chain, { count: 2 })
+  const asked = await sweep(world, org, family)
+  const reserved = sql`select sum(gas_reserved_nano_usd)::text as reserved from sweep_transfers where sweep_id = ${String(asked.body.id)}`
+  const Reserved = z.object({ reserved: z.string() })
+  expect(await taken()).toBe(before + BigInt((await world.database.db.one(Reserved, reserved)).reserved))
+  await work(worker)
+  expect(await world.database.db.one(Reserved, reserved)).toEqual({ reserved: '0' })
+  const [transaction] = (await childrenOf(world, org, family, asked.body.id)).children
+  const receipt = await worker.deps.chains
+    .on(network)
+    .receipt(z.templateLiteral(['0x', z.string()]).parse(transaction?.txHash))
+  const wei = (receipt?.gasUsed ?? 0n) * (receipt?.effectiveGasPrice ?? 0n) + (receipt?.l1Fee ?? 0n)
+  const used = worker.deps.gasPrices.worthOf(network, wei)
+  expect(used).toBeGreaterThan(0n)
+  expect(Number((await taken()) - before - used)).toBeLessThanOrEqual(2)
+  expect((await taken()) - before).toBeGreaterThan(0n)
 })

@@ -12,7 +12,7 @@ import { type Answer, aWorld, type Org, type World } from '../world.ts'
 
 const of = { chain: 'tempo', token: 'AlphaUSD' } as const
 const body = { token: 'AlphaUSD' } as const
-const patience = { timeout: 30_000 }
+const patience = { timeout: 90_000 }
 
 let tempo: DevChain
 let node: LyingNode
@@ -75,7 +75,7 @@ test('a child whose transfer no block shows yet is left to the next sweep, which
   await working.server.stop()
   expect((await childrenOf(world, org, family, second.body.id)).children).toMatchObject([{ status: 'swept' }])
   expect(await tokenBalance(tempo, 'AlphaUSD', paying?.address ?? '0x')).toBe(0n)
-}, 60_000)
+}, 180_000)
 
 test('a transfer that is made after a sweep read what a child holds, and before the sweep is stored, keeps the child out of it', async () => {
   const family = await aFamily(world, org, tempo, { count: 2, of })
@@ -99,9 +99,9 @@ test('a sweep waits for the transfer that weighs one of its children, and sees w
   if (network === undefined) throw new Error('no such network')
   const family = await aFamily(world, org, tempo, { count: 2, of })
   const [paying, resting] = family.children
-  const { accountLanes, db } = world.server.deps
+  const { lanes, db } = world.server.deps
   const account = paying?.address ?? '0x'
-  await accountLanes.prepare(network, account)
+  await lanes.prepare(network, account)
   const isWaiting = async () => {
     const statement = sql`select 1 as one from pg_locks where locktype = 'advisory' and not granted
       and database = (select oid from pg_database where datname = current_database())`
@@ -114,7 +114,7 @@ test('a sweep waits for the transfer that weighs one of its children, and sees w
     await expect.poll(isWaiting, patience).toBe(true)
     const to = tempo.tokens.AlphaUSD ?? '0x'
     const call = { to, data: '0x', value: 0n, gasLimit: 100_000n, purpose: 'transfers.step' } as const
-    await accountLanes.plan(tx, account, { network, ...call })
+    await lanes.plan(tx, account, { network, ...call })
   })
   const asked = await sweeping
   expect(asked && (await sweptBy(asked))).toEqual([resting?.id])

@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 const usdc = (address: `0x${string}`) => tokenBalance(chain, 'USDC', address)
-const patience = { timeout: 30_000 }
+const patience = { timeout: 90_000 }
 
 test('fifty children are swept to their master in one transaction, and none ever held gas', async () => {
   const family = await aFamily(world, org, chain, { count: 50 })
@@ -59,7 +59,7 @@ test('fifty children are swept to their master in one transaction, and none ever
   expect(log.list.map((record) => record.action)).toEqual(
     expect.arrayContaining(['wallets.sweeps.create', 'wallets.sweeps.swept']),
   )
-}, 60_000)
+}, 180_000)
 
 test('two requests in the same instant, at two processes, sweep each child once', async () => {
   const family = await aFamily(world, org, chain, { count: 10 })
@@ -75,7 +75,7 @@ test('two requests in the same instant, at two processes, sweep each child once'
   expect(new Set(swept.map(({ childAddressId }) => childAddressId)).size).toBe(10)
   expect(swept).toHaveLength(10)
   expect(await usdc(family.address)).toBe(10_000_000n)
-}, 60_000)
+}, 180_000)
 
 test('an Idempotency-Key begins one sweep, and a repeat is told how it stands', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
@@ -114,7 +114,7 @@ test('named children alone are swept, those with less than the minimum are left,
     999n,
     5_000_000n,
   ])
-}, 60_000)
+}, 180_000)
 
 test('what screening froze stays where it is', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
@@ -169,7 +169,7 @@ test('while the node is ill no sweep is begun', async () => {
 })
 
 test('the gas of a day bounds sweeps as it bounds settlements', async () => {
-  const small = await aWorld({ chains: [chain], config: { role: 'api', settleGasPerDayMax: 250_000n } })
+  const small = await aWorld({ chains: [chain], config: { role: 'api', settleNanoUsdPerDayMax: 250_000n } })
   try {
     const poor = await small.organisation()
     const family = await aFamily(small, poor, chain, { count: 3 })
@@ -204,4 +204,4 @@ test('a wallet that sweeps by itself does so, again and again, until it is told 
   ])
   const off = await world.call(org.testKey, 'PATCH', family.path, { autoSweep: null })
   expect(off.body).toMatchObject({ name: 'Sweeper', autoSweep: null })
-}, 90_000)
+}, 270_000)

@@ -48,6 +48,7 @@ function payment(ctx: Ctx, claimKey: string, challengeId: string): NewPayment {
     txHash: null,
     settlingAt: null,
     settledAt: ctx.clock.now(),
+    delivery: null,
     createdAt: ctx.clock.now(),
   }
 }

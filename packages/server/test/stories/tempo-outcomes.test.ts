@@ -60,7 +60,7 @@ async function statusOf({ body }: Answer): Promise<unknown> {
 }
 
 const becomes = (answer: Answer, status: string) =>
-  expect.poll(() => statusOf(answer), { timeout: 20_000, interval: 100 }).toBe(status)
+  expect.poll(() => statusOf(answer), { timeout: 60_000, interval: 100 }).toBe(status)
 
 async function newestEvents(most: number): Promise<string[]> {
   const rows = await world.database.db.many(
@@ -249,7 +249,7 @@ test('a transaction that a node refuses once it is recorded is 402, is not sent 
   expect((await logs()).list.map(({ status }) => status)).toEqual(['settling'])
   await nodeCall(bare, 'anvil_mine', ['0x8c', '0x1'])
   await expect
-    .poll(async () => (await logs()).list.map(({ status }) => status), { timeout: 20_000 })
+    .poll(async () => (await logs()).list.map(({ status }) => status), { timeout: 60_000 })
     .toEqual(['settlement_failed'])
   expect(proxy.methods.filter((method) => method === 'eth_sendRawTransaction')).toHaveLength(1)
   await other.server.stop()

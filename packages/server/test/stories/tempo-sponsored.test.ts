@@ -5,19 +5,27 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { aTempoPayer, aTempoWallet, fundSponsor, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
+import { ShiftedClock } from '../webhooks/clock.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
 
 let chain: DevChain
 let world: World
 let settler: Address
+const clock = new ShiftedClock()
 
 const resource = 'https://api.example.com/weather'
 const price = 10_000n
+/** In billionths of a US dollar. */
+const budget = 9_000_000n
 const gas = 700_000n
 
 beforeAll(async () => {
   chain = await startChain({ network: 'tempo-moderato' })
-  world = await aWorld({ chains: [chain], config: { sponsorTempoFees: true, settleGasPerDayMax: 2_400_000n } })
+  world = await aWorld({
+    chains: [chain],
+    config: { sponsorTempoFees: true, settleNanoUsdPerDayMax: budget },
+    boot: { clock },
+  })
   settler = z.templateLiteral(['0x', z.string()]).parse(world.server.settlerAddress)
   await fundSponsor(chain, settler)
 })
@@ -51,12 +59,12 @@ function promisesFee(offer: MppChallenge): boolean | undefined {
   return parseTempoChargeRequest(decodeMppJson(offer.request) ?? {})?.feePayer
 }
 
-async function reserved(org: Org): Promise<bigint> {
+async function taken(org: Org): Promise<bigint> {
   const row = await world.database.db.maybeOne(
-    z.object({ gasReserved: z.string() }),
-    sql`select gas_reserved::text as gas_reserved from settlement_budgets where organisation_id = ${org.id}`,
+    z.object({ nanoUsd: z.string() }),
+    sql`select nano_usd::text as nano_usd from gas_budgets where organisation_id = ${org.id}`,
   )
-  return row === undefined ? 0n : BigInt(row.gasReserved)
+  return row === undefined ? 0n : BigInt(row.nanoUsd)
 }
 
 test('a payer who holds the price and nothing more pays it to the last unit, and the service pays the fee', async () => {
@@ -72,7 +80,7 @@ test('a payer who holds the price and nothing more pays it to the last unit, and
   const fee = before - (await tokenBalance(chain, 'pathUSD', settler))
   expect(fee).toBeGreaterThan(0n)
   expect(fee).toBeLessThan((gas * 20_000_000_000n) / 10n ** 12n)
-  expect(await reserved(org)).toBe(gas)
+  expect(((await taken(org)) + 999n) / 1_000n, 'the day is charged with the fee that was paid').toBe(fee)
 })
 
 test('a payer who pays his own fee although he need not costs the service nothing', async () => {
@@ -81,22 +89,18 @@ test('a payer who pays his own fee although he need not costs the service nothin
   const payer = await aTempoPayer(chain)
   expect((await verify(await payer.pull(await challenge(), { sponsored: false }))).status).toBe(200)
   expect(await tokenBalance(chain, 'pathUSD', settler)).toBe(before)
-  expect(await reserved(org)).toBe(0n)
+  expect(await taken(org)).toBe(0n)
 })
 
-test('the day’s gas of an organisation ends its sponsoring: 429 for a promise made before, and none is made after', async () => {
+test('a day’s budget that is used up ends sponsoring: 429 for a promise made before, and none is made after', async () => {
   const { org, challenge, verify } = await aShop()
-  const payer = await aPayerWithoutFees(4n)
-  const offers = [await challenge(), await challenge(), await challenge(), await challenge()]
-  const answers: Answer[] = []
-  for (const offer of offers) answers.push(await verify(await payer.pull(offer, { gas })))
-  expect(answers.map((answer) => `${answer.status} ${codeOf(answer)}`)).toEqual([
-    '200 ',
-    '200 ',
-    '200 ',
-    '429 settlement-budget-exceeded',
-  ])
-  expect(await reserved(org)).toBe(gas * 3n)
+  const payer = await aPayerWithoutFees(2n)
+  const [first, second] = [await challenge(), await challenge()]
+  expect((await verify(await payer.pull(first, { gas }))).status).toBe(200)
+  await world.database.db.run(sql`
+    update gas_budgets set nano_usd = ${(budget - gas + 1n).toString()} where organisation_id = ${org.id}`)
+  const refused = await verify(await payer.pull(second, { gas }))
+  expect([refused.status, codeOf(refused)]).toEqual([429, 'settlement-budget-exceeded'])
   expect(promisesFee(await challenge())).not.toBe(true)
   expect(promisesFee(await (await aShop()).challenge())).toBe(true)
 })
@@ -116,7 +120,7 @@ test.each(greedy)('a sponsored transaction that %s is not signed for', async (_n
   expect([answer.status, answer.body.reason]).toEqual([402, 'verification-failed'])
   expect(answer.body.message).toContain(words)
   expect(await tokenBalance(chain, 'pathUSD', settler)).toBe(before)
-  expect(await reserved(org)).toBe(0n)
+  expect(await taken(org)).toBe(0n)
 })
 
 test('a sponsored transaction that would fail is not signed for: its payer has no money', async () => {
@@ -124,16 +128,26 @@ test('a sponsored transaction that would fail is not signed for: its payer has n
   const payer = await aTempoPayer(chain, { funded: false })
   const answer = await verify(await payer.pull(await challenge(), { gas }))
   expect([answer.status, answer.body.message]).toEqual([402, 'the payer holds too little of the token'])
-  expect(await reserved(org)).toBe(0n)
+  expect(await taken(org)).toBe(0n)
 })
 
-test('a challenge that pays the fee takes no hash', async () => {
-  const { challenge, verify } = await aShop()
+test('a challenge that pays the fee asks for a transaction, and a hash that is bound to it is credited all the same', async () => {
+  const { org, wallet, challenge, verify } = await aShop()
   const payer = await aTempoPayer(chain)
   const offer = await challenge()
-  const answer = await verify(push(offer, await payer.broadcast(offer), payer))
-  expect([answer.status, answer.body.reason]).toEqual([402, 'verification-failed'])
-  expect(answer.body.message).toContain('takes a transaction, no hash')
+  expect(parseTempoChargeRequest(decodeMppJson(offer.request) ?? {})).toMatchObject({
+    feePayer: true,
+    supportedModes: ['pull'],
+  })
+  const hash = await payer.broadcast(offer)
+  const answer = await verify(push(offer, hash, payer))
+  expect([answer.status, answer.body.settlementPending, answer.body.txHash]).toEqual([200, false, hash])
+  expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
+  expect((await world.call(org.testKey, 'GET', '/payments/logs')).list).toMatchObject([
+    { status: 'settled', txHash: hash, amount: '0.01', payer: payer.account.address },
+  ])
+  expect(await taken(org)).toBe(0n)
+  expect(codeOf(await verify(push(offer, hash, payer)))).toBe('duplicate-payment')
 })
 
 test('without sponsoring, or without money for it, no challenge promises a fee', async () => {
@@ -172,4 +186,21 @@ test('a node that fails is asked for the sponsor’s money once for many unpaid 
     await other.stop()
     await node.stop()
   }
+})
+
+test('money that was pushed arrives in the log also where the month is full, and where the challenge has expired since', async () => {
+  const hobby = await world.organisation('hobby')
+  const wallet = await aTempoWallet(world, hobby)
+  const asked = { walletId: wallet.id, resource, price: '0.01' }
+  const month = clock.now().toISOString().slice(0, 7)
+  await world.database.db.run(sql`
+    insert into usage_counters (organisation_id, environment, kind, period, used) values (${hobby.id}, 'test', 'payments', ${month}, 1000000)
+    on conflict (organisation_id, environment, kind, period) do update set used = excluded.used`)
+  const payer = await aTempoPayer(chain)
+  const offer = offerOf(await world.call(hobby.testKey, 'POST', '/payments/challenge', asked))
+  const credential = push(offer, await payer.broadcast(offer), payer)
+  clock.forward(400_000)
+  const answer = await world.call(hobby.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...asked })
+  expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
+  expect((await world.call(hobby.testKey, 'GET', '/payments/logs')).list).toMatchObject([{ status: 'settled' }])
 })

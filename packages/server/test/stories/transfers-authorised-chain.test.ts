@@ -4,8 +4,10 @@ import { createTestClient, encodeFunctionData, http, parseAbi, publicActions } f
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type LaneParts, passLane, resumeLane } from '../../src/chain/lane.ts'
-import { createLanes } from '../../src/chain/lanes.ts'
+import { createLanes } from '../../src/chain/lanes/lanes.ts'
+import type { LaneParts } from '../../src/chain/lanes/parts.ts'
+import { resumeLanes } from '../../src/chain/lanes/resume.ts'
+import type { Lanes } from '../../src/chain/port.ts'
 import { authorisedHandler, authorisedPurpose, passAuthorised } from '../../src/features/transfers/authorised/lane.ts'
 import { resolveAuthorised } from '../../src/features/transfers/authorised/resolve.ts'
 import {
@@ -15,12 +17,13 @@ import {
   type SignedRow,
 } from '../../src/features/transfers/authorised/store.ts'
 import { authorizationOf } from '../../src/features/wallets/index.ts'
+import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import type { Deps } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { id } from '../../src/platform/ids.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { auditedActions } from '../audited.ts'
-import { aSigner } from '../lane-stage.ts'
+import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
 import { Death, lifeOf, mortalDb } from '../mortal.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../world.ts'
@@ -37,7 +40,11 @@ const clock = new ShiftedClock()
 beforeAll(async () => {
   chain = await startChain({ network: 'base' })
   node = nodeOf(chain)
-  world = await aWorld({ chains: [chain], config: { role: 'api', transferWaitMs: 0 }, boot: { clock } })
+  world = await aWorld({
+    chains: [chain],
+    config: { role: 'api', transferWaitMs: 0 },
+    boot: { clock, screening: createFakeScreening(() => clock.now()) },
+  })
   org = await world.organisation()
   const known = networkByName('base')
   if (known === undefined) throw new Error('no such network')
@@ -57,19 +64,22 @@ function nodeOf({ rpcUrl }: DevChain) {
 async function aWorker(deps: Deps) {
   const signer = await aSigner()
   await fundNative(chain, signer.address, 10n ** 20n)
-  return { signer, lane: { network: network.name, sender: signer.address }, deps }
+  const lanes = createLanes({ deps, chains: deps.chains, signerOf: async () => signer })
+  const held = await takeAllLeases(deps.db, network.name)
+  const own = { ...deps, lanes, settlerAddress: signer.address }
+  return { signer, held, lane: { network: network.name, sender: signer.address }, deps: own }
 }
 
 type Worker = typeof worker
 
-function partsOf({ deps, signer }: Worker): LaneParts {
+function partsOf({ deps, signer, held }: Worker): LaneParts {
   const handlers = new Map([[authorisedPurpose, authorisedHandler(deps)]])
-  return { deps, chain: deps.chains.on(network), signerOf: () => signer, handlers, usedSince: new Map() }
+  return { deps, chain: deps.chains.on(network), signerOf: () => signer, handlers, held, usedSince: new Map() }
 }
 
 /** One look at everything, as a worker has it again and again. */
 async function turn(own: Worker, parts: LaneParts): Promise<void> {
-  await passAuthorised(systemCtx(own.deps), createLanes({ ...own, chains: own.deps.chains }), network)
+  await passAuthorised(systemCtx(own.deps), network)
   await passLane(parts, own.lane)
   await resolveAuthorised.run(systemCtx(own.deps))
 }
@@ -77,7 +87,7 @@ async function turn(own: Worker, parts: LaneParts): Promise<void> {
 /** What a process does from its start until nothing is under way, while blocks come. */
 async function work(own: Worker, isDone: () => Promise<boolean> = noneOpen): Promise<void> {
   const parts = partsOf(own)
-  await resumeLane(parts, own.lane)
+  await resumeLanes(parts, [own.lane.sender])
   for (let pass = 0; pass < 100; pass++) {
     await turn(own, parts)
     if (await isDone()) return
@@ -186,23 +196,23 @@ test('a process may die before or after any step, and the next one brings the mo
   }
   expect(deaths).toBeGreaterThanOrEqual(20)
   expect(deaths).toBeLessThan(200)
-}, 240_000)
+}, 720_000)
 
 test('two workers at once carry each transfer in one transaction', async () => {
   const transfers = await Promise.all(Array.from({ length: 6 }, () => aTransfer()))
   const other = await aWorker(world.server.deps)
+  worker = { ...worker, held: other.held }
   await Promise.all([work(worker), work(other)])
   for (const transfer of transfers) {
     await expectArrived(transfer)
     expect((await rowOf(transfer)).attempt).toBe(1)
   }
-}, 60_000)
+}, 180_000)
 
 /** Has the children sign, and stops there. */
 async function signed(transfer: Asked): Promise<SignedRow> {
-  const lanes = createLanes({ ...worker, chains: worker.deps.chains })
-  const noLane = { ...lanes, openCount: () => Promise.reject(new Death()) }
-  await expect(passAuthorised(systemCtx(worker.deps), noLane, network)).rejects.toThrow(Death)
+  const noLane: Lanes = { ...worker.deps.lanes, openCounts: () => Promise.reject(new Death()) }
+  await expect(passAuthorised(systemCtx({ ...worker.deps, lanes: noLane }), network)).rejects.toThrow(Death)
   expect(await listUnsigned(world.database.db, network.name, 10)).toEqual([])
   const endingAfter = clock.now()
   const rows = await world.database.db.tx((tx) => lockSigned(tx, network.name, { most: 10, endingAfter }))
@@ -259,7 +269,7 @@ test('nothing is said of a stranger’s transaction until it is deep enough, and
   await work(worker)
   await expectArrived(transfer)
   expect((await shown(transfer)).txHash).not.toBe(hash)
-}, 30_000)
+}, 90_000)
 
 test('a transfer that the token refuses in its block is not told as failed while anybody can still use it, and goes when it is let', async () => {
   const transfer = await aTransfer()
@@ -282,7 +292,7 @@ test('a transfer that the token refuses in its block is not told as failed while
   await work(worker)
   await expectArrived(transfer)
   expect((await rowOf(transfer)).attempt).toBe(2)
-}, 60_000)
+}, 180_000)
 
 function walletOf(transfer: Asked) {
   return world.database.db.one(
@@ -322,7 +332,7 @@ test('one that lapses unused fails only when a final block is past its end, what
   expect(again.status).toBe(201)
   await work(worker)
   expect(await usdc(transfer.to)).toBe(2_500_000n)
-}, 60_000)
+}, 180_000)
 
 test('one that nobody could sign or send before its end fails as soon as the chain is past it', async () => {
   const transfer = await aTransfer()
@@ -347,7 +357,7 @@ test('a block that is undone makes it pending again, the same bytes go again, an
   await work(worker)
   await expectArrived(transfer)
   expect((await shown(transfer)).txHash).toBe(txHash)
-}, 30_000)
+}, 90_000)
 
 test('a block that is undone and a stranger who is then faster leave one transfer, with his hash', async () => {
   const transfer = await aTransfer()
@@ -361,7 +371,7 @@ test('a block that is undone and a stranger who is then faster leave one transfe
   await work(worker)
   await expectArrived(transfer)
   expect((await shown(transfer)).txHash).toBe(hash)
-}, 30_000)
+}, 90_000)
 
 test('of one transaction each transfer is judged by itself', async () => {
   const refused = await aTransfer()
@@ -378,4 +388,4 @@ test('of one transaction each transfer is judged by itself', async () => {
   clock.forward(60_000)
   await work(worker)
   await expectArrived(refused)
-}, 30_000)
+}, 90_000)

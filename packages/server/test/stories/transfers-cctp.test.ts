@@ -2,6 +2,7 @@ import { cctpFeeRecipient, fundNative, fundToken } from '@purser/devnet'
 import type { Address } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
+import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aCctpStage, type CctpStage, usualFee } from '../cctp-stage.ts'
 import type { Burnt } from '../iris.ts'
@@ -95,7 +96,11 @@ test('what somebody else delivers is complete without a claim of ours, once no r
 })
 
 test('nothing is burnt for a chain on which nobody of ours could claim', async () => {
-  const blind = await aWorld({ chains: [stage.base], config: { partners: { cctp: { baseUrl: stage.iris.url } } } })
+  const blind = await aWorld({
+    chains: [stage.base],
+    config: { partners: { cctp: { baseUrl: stage.iris.url } } },
+    boot: { screening: createFakeScreening(() => new Date()) },
+  })
   try {
     const org = await blind.organisation()
     const path = '/wallet-infra/master-wallets'

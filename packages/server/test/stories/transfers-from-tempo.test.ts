@@ -135,7 +135,7 @@ test('a bridge out of Tempo is answered once it has left, arrives, and holds not
   expect((await send({ ...body, toAddress: stranger() })).status, 'the rest may go too').toBe(201)
   await relayer.pass()
   const state = async () => (await world.call(org.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body
-  await expect.poll(async () => (await state()).status, { timeout: 20_000 }).toBe('confirmed')
+  await expect.poll(async () => (await state()).status, { timeout: 60_000 }).toBe('confirmed')
   expect(await state()).toMatchObject({ toAmount: '24.975', feeToken: 'AlphaUSD', feeAmount: sent.body.feeAmount })
   expect(rawOf(sent.body.feeAmount)).toBeGreaterThan(0n)
   expect(await tokenBalance(base, 'USDC', body.toAddress)).toBe(24_975_000n)
@@ -192,7 +192,7 @@ test('a swap that another process sends after the market moved fails with its fe
     await moveMarket()
     await planning.another({ role: 'work' })
     const state = async () => (await planning.call(own.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body
-    await expect.poll(async () => (await state()).status, { timeout: 20_000 }).toBe('failed')
+    await expect.poll(async () => (await state()).status, { timeout: 60_000 }).toBe('failed')
     const { reason, feeAmount, txHash } = await state()
     expect([reason, txHash]).toEqual(['reverted', expect.stringMatching(/^0x/)])
     expect(await alpha(master.address)).toBe(20_000_000n - rawOf(feeAmount))

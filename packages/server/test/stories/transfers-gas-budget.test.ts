@@ -66,10 +66,10 @@ async function planned(ctx: Ctx, org: Org, count: number): Promise<readonly OwnI
 }
 
 /** Lets others have used the budget of the day but for so many authorisations. */
-async function useGas({ tenant, clock, settleGasPerDayMax }: Ctx, left: bigint): Promise<void> {
+async function useGas({ tenant, clock, settleNanoUsdPerDayMax }: Ctx, left: bigint): Promise<void> {
   await world.database.db.run(sql`
-    insert into settlement_budgets (organisation_id, environment, network, day, gas_reserved) values
-    (${tenant.organisationId}, 'test', 'base-sepolia', ${dayOf(clock.now())}, ${settleGasPerDayMax - left * gasOfAuthorisation})`)
+    insert into gas_budgets (organisation_id, environment, network, day, nano_usd) values
+    (${tenant.organisationId}, 'test', 'base-sepolia', ${dayOf(clock.now())}, ${settleNanoUsdPerDayMax - left * gasOfAuthorisation})`)
 }
 
 function recordAll(intents: readonly OwnIntent[]): Promise<Outcome[]> {

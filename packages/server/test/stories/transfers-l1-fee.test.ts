@@ -31,7 +31,7 @@ let stage: TransferStage
 
 beforeAll(async () => {
   // An operator who pays no gas for anybody: a child's comes from its master.
-  stage = await aTransferStage({ takesL1Fee: true, config: { settleGasPerDayMax: 0n } })
+  stage = await aTransferStage({ takesL1Fee: true, config: { settleNanoUsdPerDayMax: 0n } })
   await setL1Fee(stage.dev, { l1, operator })
   tellOfFees()
 })

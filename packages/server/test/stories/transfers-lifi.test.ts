@@ -1,22 +1,17 @@
 import { type DevChain, installLifiDiamond, startChain, tokenBalance } from '@purser/devnet'
 import { type Address, networkByName, tokenBySymbol, zeroAddress } from '@purser/protocol'
-import { encodeAbiParameters, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { concat, encodeAbiParameters, encodeFunctionData, type Hex, pad, parseAbi } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { lifiDiamond } from '../../src/partners/routing/lifi.ts'
+import { lifiDiamond, spokePoolOn } from '../../src/partners/routing/lifi-contracts.ts'
+import type { RouteRequest } from '../../src/partners/routing/port.ts'
 import { aLiveStage, type LiveStage, nodeOf } from '../live-stage.ts'
+import { aSwap, bridging, singleSwap, zeros } from '../partner-calls.ts'
 import { type Asked, aPartner, type PartnerDouble, type Told } from '../partner-double.ts'
 import { bridgeOf, stranger, swapOf } from '../partner-stage.ts'
 import { codeOf } from '../world.ts'
 
-const abi = parseAbi([
-  'struct Swap { address callTo; address approveTo; address sendingAssetId; address receivingAssetId; uint256 fromAmount; bytes callData; bool requiresDeposit }',
-  'struct Bridge { bytes32 transactionId; string bridge; string integrator; address referrer; address sendingAssetId; address receiver; uint256 minAmount; uint256 destinationChainId; bool hasSourceSwaps; bool hasDestinationCall }',
-  'struct Across { address receiverAddress; uint256 outputAmount }',
-  'function swapTokensSingleV3ERC20ToNative(bytes32 id, string integrator, string referrer, address receiver, uint256 minAmount, Swap swap)',
-  'function startBridgeTokensViaAcrossV3(Bridge bridge, Across across)',
-])
-const zeros = `0x${'00'.repeat(32)}` as const
 const hash = `0x${'ef'.repeat(32)}` as const
+const spokePool = spokePoolOn(8_453) ?? zeroAddress
 const usdt = addressOf('ethereum', 'USDT')
 
 let base: DevChain
@@ -31,10 +26,11 @@ interface Lie {
   readonly approvalAddress?: Address
   readonly chainId?: number
   readonly value?: string
-  readonly receiver?: Address
   readonly toAmountMin?: string
   /** What the exchange gives in truth. */
   readonly paid?: bigint
+  /** The call in place of an honest one. */
+  readonly data?: (request: RouteRequest) => Hex
 }
 
 beforeAll(async () => {
@@ -71,7 +67,6 @@ function answered(asked: Asked): Told {
 function quoteOf(query: Asked['query'], changes: Lie): Told {
   const isSwap = query.fromChain === query.toChain
   const [toAmount, toAmountMin] = isSwap ? ['15000000000000000', '14950000000000000'] : ['49900000', '49800000']
-  const receiver = changes.receiver ?? (query.toAddress as Address)
   const token = (side: 'from' | 'to') => ({
     address: query[`${side}Token`],
     chainId: Number(query[`${side}Chain`]),
@@ -79,7 +74,11 @@ function quoteOf(query: Asked['query'], changes: Lie): Told {
     decimals: 6,
     priceUSD: '1',
   })
-  const call = { query, receiver, rawOutMin: BigInt(toAmountMin), paid: changes.paid ?? BigInt(toAmount) }
+  const request = requestIn(query)
+  const callData = encodeAbiParameters([{ type: 'uint256' }], [changes.paid ?? BigInt(toAmount)])
+  const swap = aSwap(request, { callTo: lifiDiamond, approveTo: lifiDiamond, callData })
+  const outer = { to: request.toAddress, least: BigInt(toAmountMin) }
+  const honest = isSwap ? singleSwap(request, swap, outer) : bridging(request)
   return {
     json: {
       id: 'e1c87be5-80be-4e2d-8c96-a6492566a739',
@@ -105,7 +104,7 @@ function quoteOf(query: Asked['query'], changes: Lie): Told {
         from: query.fromAddress,
         to: changes.to ?? lifiDiamond,
         chainId: changes.chainId ?? 8_453,
-        data: isSwap ? swapping(call) : bridging(call),
+        data: changes.data?.(request) ?? honest,
         value: changes.value ?? '0x0',
         gasPrice: '0x3eaf2c6',
         gasLimit: '0x45e8a',
@@ -114,32 +113,17 @@ function quoteOf(query: Asked['query'], changes: Lie): Told {
   }
 }
 
-interface Meant {
-  readonly query: Asked['query']
-  readonly receiver: Address
-  readonly rawOutMin: bigint
-  readonly paid: bigint
-}
-
-function bridging({ query, receiver }: Meant): Hex {
-  const data = {
-    ...{ transactionId: zeros, bridge: 'across', integrator: 'lifi-api', referrer: zeroAddress },
-    ...{ sendingAssetId: query.fromToken as Address, receiver, minAmount: BigInt(query.fromAmount ?? '0') },
-    ...{ destinationChainId: BigInt(query.toChain ?? '0'), hasSourceSwaps: false, hasDestinationCall: false },
+/** The request behind a question of ours. */
+function requestIn(query: Asked['query']): RouteRequest {
+  const end = (side: 'from' | 'to') => {
+    const network = networkByName(query[`${side}Chain`] === '1' ? 'ethereum' : 'base')
+    if (network === undefined) throw new Error('no network')
+    return { network, token: { symbol: 'TKN', decimals: 6, address: query[`${side}Token`] as Address } }
   }
-  const args = [data, { receiverAddress: receiver, outputAmount: 1n }] as const
-  return encodeFunctionData({ abi, functionName: 'startBridgeTokensViaAcrossV3', args })
-}
-
-function swapping({ query, receiver, rawOutMin, paid }: Meant): Hex {
-  const swap = {
-    ...{ callTo: lifiDiamond, approveTo: lifiDiamond, requiresDeposit: true },
-    ...{ sendingAssetId: query.fromToken as Address, receivingAssetId: query.toToken as Address },
-    fromAmount: BigInt(query.fromAmount ?? '0'),
-    callData: encodeAbiParameters([{ type: 'uint256' }], [paid]),
+  return {
+    ...{ from: end('from'), to: end('to'), rawAmount: BigInt(query.fromAmount ?? '0'), slippageBps: 50 },
+    ...{ fromAddress: query.fromAddress as Address, toAddress: query.toAddress as Address },
   }
-  const args = [zeros, 'lifi-api', '', receiver, rawOutMin, swap] as const
-  return encodeFunctionData({ abi, functionName: 'swapTokensSingleV3ERC20ToNative', args })
 }
 
 const said = (status: string, substatus?: string, receiving?: object): Told => ({
@@ -196,21 +180,23 @@ const ends: readonly [string, Told[], object, string][] = [
     'transfer.failed',
   ],
   [
-    'arrives as another token',
-    [said('DONE', 'PARTIAL', arrived('10000000000000000', { address: zeroAddress }))],
-    { status: 'confirmed', receivedToken: 'ETH', toAmount: '0.01' },
-    'transfer.completed',
-  ],
-  [
-    'arrives with less than was promised',
-    [said('DONE', 'COMPLETED', arrived('1000000'))],
-    { status: 'confirmed', toAmount: '1', receivedToken: null },
-    'transfer.completed',
-  ],
-  [
     'is in a state that nobody documented',
     [said('MELTED'), said('PENDING', 'SIDEWAYS'), said('DONE', 'SIDEWAYS'), said('INVALID'), done],
     { status: 'confirmed', toAmount: '49.85' },
+    'transfer.completed',
+  ],
+  [
+    'is told to be on another chain, of another token, of nothing and of less first',
+    [
+      said('DONE', 'COMPLETED', arrived('49850000', { chainId: 137 })),
+      said('DONE', 'COMPLETED', arrived('49850000', { address: zeroAddress })),
+      said('DONE', 'COMPLETED', arrived('0')),
+      said('DONE', 'PARTIAL', arrived('10000000000000000', { address: zeroAddress })),
+      said('DONE', 'COMPLETED', arrived('1000000')),
+      said('DONE', 'COMPLETED'),
+      done,
+    ],
+    { status: 'confirmed', toAmount: '49.85', receivedToken: null },
     'transfer.completed',
   ],
   [
@@ -247,8 +233,8 @@ test('a bridge by LI.FI ends as it says, whatever it says, once', async () => {
     ).toEqual([event])
     expect(words.get(String(answer.body.txHash)), which).toHaveLength(1)
   }
-  expect(await tokenBalance(base, 'USDC', lifiDiamond)).toBe(50_000_000n * BigInt(ends.length))
-}, 60_000)
+  expect(await tokenBalance(base, 'USDC', spokePool)).toBe(50_000_000n * BigInt(ends.length))
+}, 180_000)
 
 test('dollars become the coin by one approval and one call, and it is told how many came', async () => {
   const master = await stage.aMaster()
@@ -282,7 +268,8 @@ test('a market that gives less than was promised by the time of the call is not 
   const master = await stage.aMaster()
   lie = () => ({ paid: 1n })
   const refused = await stage.send(swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '50' }))
-  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'call-refused'])
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', null])
+  expect(await stage.countOf(master.address, 'base'), 'not even the approval').toBe(0)
   expect(await tokenBalance(base, 'USDC', master.address)).toBe(100_000_000n)
 })
 
@@ -292,7 +279,10 @@ test.each<[string, Lie | Told]>([
   ['another contract approved', { approvalAddress: stranger() }],
   ['a call on another chain', { chainId: 1 }],
   ['coin on top', { value: '0x1' }],
-  ['somebody else paid', { receiver: stranger() }],
+  ['somebody else paid', { data: (asked) => bridging({ ...asked, toAddress: stranger() }) }],
+  ['a refund to somebody else', { data: (asked) => bridging({ ...asked, fromAddress: stranger() }) }],
+  ['another token delivered', { data: (asked) => bridging(asked, { across: { receivingAssetId: pad(stranger()) } }) }],
+  ['another chain delivered on', { data: (asked) => bridging(asked, { bridge: { destinationChainId: 137n } }) }],
   ['less than the slippage', { toAmountMin: '49000000' }],
   ['a redirect followed', { status: 307, json: {}, headers: { location: 'http://127.0.0.1:9/' } }],
   ['an endless answer read', huge],
@@ -309,6 +299,76 @@ test.each<[string, Lie | Told]>([
     0,
     100_000_000n,
   ])
+})
+
+const otherFacets = parseAbi([
+  'struct Bridge { bytes32 transactionId; string bridge; string integrator; address referrer; address sendingAssetId; address receiver; uint256 minAmount; uint256 destinationChainId; bool hasSourceSwaps; bool hasDestinationCall; }',
+  'struct DeBridge { bytes receivingAssetId; bytes receiver; bytes orderAuthorityDst; }',
+  'function startBridgeTokensViaCBridgeERC20Min(bytes32 transactionId, address receiver, uint64 destinationChainId, address sendingAssetId, uint256 amount, uint64 nonce, uint32 maxSlippage)',
+  'function startBridgeTokensViaDeBridgeDln(Bridge bridge, DeBridge debridge) payable',
+])
+
+/** A packed facet reads its own arguments; the struct behind them is for whoever looks for one. */
+function packedWithDecoy(asked: RouteRequest): Hex {
+  const args = [pad('0xe0'), stranger(), 1n, asked.from.token.address, asked.rawAmount, 1n, 5_000] as const
+  const call = encodeFunctionData({ abi: otherFacets, functionName: 'startBridgeTokensViaCBridgeERC20Min', args })
+  return concat([call, `0x${bridging(asked).slice(10)}`])
+}
+
+function ownReceiver({ from, to, rawAmount, toAddress }: RouteRequest): Hex {
+  const data = {
+    ...{ transactionId: zeros, bridge: 'deBridge', integrator: 'lifi-api', referrer: zeroAddress },
+    ...{ sendingAssetId: from.token.address, receiver: toAddress, minAmount: rawAmount },
+    ...{ destinationChainId: BigInt(to.network.chainId), hasSourceSwaps: false, hasDestinationCall: false },
+  }
+  const own = { receivingAssetId: to.token.address, receiver: stranger(), orderAuthorityDst: stranger() }
+  return encodeFunctionData({ abi: otherFacets, functionName: 'startBridgeTokensViaDeBridgeDln', args: [data, own] })
+}
+
+test.each([
+  ['a packed facet with a decoy behind its arguments', packedWithDecoy],
+  ['a facet that pays a receiver of its own', ownReceiver],
+])('%s is no route: nothing is signed, and the operator reads which call it was', async (_, data) => {
+  const master = await stage.aMaster()
+  lie = () => ({ data })
+  const refused = await stage.send(bridgeOf(master, toUsdt))
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'no-route', 'no-route'])
+  expect(await stage.countOf(master.address, 'base')).toBe(0)
+  expect(stage.lines.join('')).toContain('a partner offers a call that is not understood here')
+})
+
+test('a swap into a worthless token is not signed, however many of it there are', async () => {
+  const master = await stage.aMaster()
+  lie = () => ({ data: (asked) => singleSwap(asked, aSwap(asked, { receivingAssetId: asked.from.token.address })) })
+  const refused = await stage.send(swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '50' }))
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'no-route'])
+  expect(await stage.countOf(master.address, 'base')).toBe(0)
+  expect(await tokenBalance(base, 'USDC', master.address)).toBe(100_000_000n)
+})
+
+test('a diamond that was changed, and pays somebody else by calls that read well, is found out before anything is signed', async () => {
+  const thief = stranger()
+  const onSwap = (asked: RouteRequest) => {
+    const callData = encodeAbiParameters([{ type: 'uint256' }], [15n * 10n ** 15n])
+    const swap = aSwap(asked, { callTo: lifiDiamond, approveTo: thief, callData })
+    return singleSwap(asked, swap, { to: asked.toAddress, least: 14_950_000_000_000_000n })
+  }
+  const onBridge = (asked: RouteRequest) => bridging(asked, { bridge: { referrer: thief } })
+  for (const [data, body] of [
+    [onSwap, { fromToken: 'USDC', toToken: 'ETH', toChain: 'base', amount: '50', minToAmount: '0.01' }],
+    [onBridge, toUsdt],
+  ] as const) {
+    const master = await stage.aMaster()
+    lie = () => ({ data })
+    const refused = await stage.send(bridgeOf(master, body))
+    expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([503, 'partner-unavailable', 'unsafe-call'])
+    expect([await stage.countOf(master.address, 'base'), await tokenBalance(base, 'USDC', master.address)]).toEqual([
+      0,
+      100_000_000n,
+    ])
+  }
+  expect([await tokenBalance(base, 'USDC', thief), await nodeOf(base).getBalance({ address: thief })]).toEqual([0n, 0n])
+  expect(stage.lines.join('')).toContain('does not change the balances that it must')
 })
 
 test('LI.FI’s key is in every request and in no line that was logged', () => {

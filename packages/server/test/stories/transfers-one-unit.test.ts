@@ -2,6 +2,7 @@ import { type DevChain, fundNative, fundToken, startChain, tokenBalance } from '
 import { type Address, formatAmount, parseAmount } from '@purser/protocol'
 import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { type Managed, path, stranger } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
 
@@ -16,7 +17,11 @@ beforeAll(async () => {
     startChain({ network: 'ethereum' }),
     startChain({ network: 'tempo-moderato' }),
   ])
-  world = await aWorld({ chains: [ethereum, tempo], config: { rpcTimeoutMs: 3_000, transferWaitMs: 20_000 } })
+  world = await aWorld({
+    chains: [ethereum, tempo],
+    config: { rpcTimeoutMs: 3_000, transferWaitMs: 20_000 },
+    boot: { screening: createFakeScreening(() => new Date()) },
+  })
   org = await world.organisation()
 })
 afterAll(async () => {

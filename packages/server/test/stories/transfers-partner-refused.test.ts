@@ -1,4 +1,4 @@
-import { tokenBalance } from '@purser/devnet'
+import { sandboxBridgeAddress, tokenBalance } from '@purser/devnet'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { RouteQuote } from '../../src/partners/routing/port.ts'
@@ -56,7 +56,7 @@ test.each<[string, (quote: RouteQuote) => RouteQuote]>([
 
 test('what no partner carries is no route, and what the guard refused is no partner', async () => {
   const master = await stage.aMaster()
-  const across = await stage.send(bridgeOf(master, { toToken: 'ETH' }))
+  const across = await stage.send(bridgeOf(master, { toToken: 'ETH', minToAmount: '0.001' }))
   expect([across.status, codeOf(across), across.body.reason]).toEqual([422, 'no-route', 'no-route'])
   stage.conduct = { quote: () => ({ ok: false, reason: 'unsafe', words: 'target-not-listed' }) }
   expect(codeOf(await stage.send(bridgeOf(master)))).toBe('partner-unavailable')
@@ -80,13 +80,12 @@ test('a quote that ran out while its approval was mined is not signed: the trans
   const refused = await sending
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'quote-expired'])
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
-  await expect.poll(() => stage.countOf(master), { timeout: 20_000 }).toBe(2)
+  await expect.poll(() => stage.countOf(master), { timeout: 60_000 }).toBe(2)
   expect(await calledBy(master), 'the approval, and that it is taken back').toEqual([usdc(), usdc()])
 })
 
-test('a call that the chain would refuse once its approval is there is not signed', async () => {
+test('a call that is not the one of the request is not signed, and neither is its approval', async () => {
   const master = await stage.aMaster()
-  // The least that the call itself demands is more than the market gives.
   stage.conduct = {
     quote: (quote) => ({
       ok: true,
@@ -99,8 +98,29 @@ test('a call that the chain would refuse once its approval is there is not signe
     }),
   }
   const refused = await stage.send(bridgeOf(master))
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([503, 'partner-unavailable', 'unsafe-call'])
+  expect(await stage.countOf(master)).toBe(0)
+})
+
+test('a contract that no longer takes what it must when its approval is there is not called', async () => {
+  const master = await stage.aMaster()
+  const node = nodeOf(stage.base)
+  const code = await node.getCode({ address: sandboxBridgeAddress })
+  if (code === undefined) throw new Error('no bridge')
+  await node.setAutomine(false)
+  const sending = stage.send(bridgeOf(master))
+  try {
+    await expect.poll(() => stage.countOf(master)).toBe(1)
+    // STOP: it takes any call, and no money.
+    await node.setCode({ address: sandboxBridgeAddress, bytecode: '0x00' })
+  } finally {
+    await node.setAutomine(true)
+    await node.mine({ blocks: 1 })
+  }
+  const refused = await sending
+  await node.setCode({ address: sandboxBridgeAddress, bytecode: code })
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'call-refused'])
-  await expect.poll(() => stage.countOf(master), { timeout: 20_000 }).toBe(2)
+  await expect.poll(() => stage.countOf(master), { timeout: 60_000 }).toBe(2)
   expect(await calledBy(master), 'the approval, and that it is taken back').toEqual([usdc(), usdc()])
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
 })

@@ -84,7 +84,9 @@ test('a bridge is pending in the answer, pays out on the other chain, and its en
   // What has left the wallet is not counted as promised a second time.
   expect((await stage.send(bridgeOf(master))).status).toBe(201)
   await stage.relayer.pass()
-  expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', toAmount: '49.95', receivedToken: null })
+  const end = await stage.ended(sent)
+  expect(end).toMatchObject({ status: 'confirmed', toAmount: '49.95', receivedToken: null })
+  expect(end.destinationTxHash).toMatch(/^0x[0-9a-f]{64}$/)
   expect(await tokenBalance(stage.ethereum, 'USDC', body.toAddress)).toBe(49_950_000n)
   await expect
     .poll(async () => (await stage.eventsOf(sent.body.id)).map(({ type, payload }) => [type, payload.toAmount]))
@@ -103,7 +105,8 @@ test('a bridge that gives back is a failure with the money back, told once the r
   expect(await stage.eventsOf(sent.body.id)).toEqual([])
   stage.relayer.tell('refund')
   await stage.relayer.pass()
-  expect(await stage.ended(sent)).toMatchObject({ status: 'failed', reason: 'refunded' })
+  const refundTxHash = expect.stringMatching(/^0x[0-9a-f]{64}$/)
+  expect(await stage.ended(sent)).toMatchObject({ status: 'failed', reason: 'refunded', refundTxHash })
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
   const reserved = await stage.world.database.db.many(
     z.object({ isReleased: z.boolean() }),
@@ -287,7 +290,7 @@ test('the process that works dies after every step, and another goes on; the mon
     for (let seen = await progressOf(); !seen.endsWith('confirmed'); seen = await progressOf()) {
       stages.add(seen)
       const worker = await orphaned.another({ role: 'work' })
-      await expect.poll(nextProgress, { timeout: 20_000, interval: 5 }).not.toBe(seen)
+      await expect.poll(nextProgress, { timeout: 60_000, interval: 5 }).not.toBe(seen)
       await worker.server.stop()
       await stage.relayer.pass()
     }

@@ -23,7 +23,7 @@ let stage: TransferStage
 
 beforeAll(async () => {
   // An operator who pays no gas for anybody: a child's comes from its master.
-  stage = await aTransferStage({ config: { settleGasPerDayMax: 0n } })
+  stage = await aTransferStage({ config: { settleNanoUsdPerDayMax: 0n } })
 })
 afterEach(async () => {
   stage.node.tellTheTruth()

@@ -35,16 +35,14 @@ const refunded = { ...failing('pending'), partnerStatus: 'refunded', refund: 'do
 /** Puts the clock forward, and has the transfer looked at after that. */
 async function later(sent: Answer, hours: number): Promise<void> {
   stage.clock.forward(hours * hourMs)
-  await expect.poll(() => lookAtOf(sent, 'look_at')).toBeGreaterThan(stage.clock.now().getTime())
+  await expect.poll(() => lookAtOf(sent)).toBeGreaterThan(stage.clock.now().getTime())
 }
 
 /** When it is looked at next; 0 for never. */
-async function lookAtOf({ body }: Answer, column: 'look_at' | 'refund_look_at'): Promise<number> {
+async function lookAtOf({ body }: Answer): Promise<number> {
   const { at } = await stage.world.database.db.one(
     z.object({ at: z.date().nullable() }),
-    column === 'look_at'
-      ? sql`select look_at as at from transfers where id = ${String(body.id)}`
-      : sql`select refund_look_at as at from transfers where id = ${String(body.id)}`,
+    sql`select look_at as at from transfers where id = ${String(body.id)}`,
   )
   return Number(at)
 }
@@ -66,90 +64,94 @@ async function sentBy(master: Managed, status: RouteStatus): Promise<Answer> {
   return sent
 }
 
-const eventsOf = async ({ body }: Answer) =>
-  (await stage.eventsOf(body.id)).map(({ type, payload }) => [type, payload.reason, payload.refundedAt])
-const toldOutstanding = [['transfer.failed', 'refund-outstanding', null]]
-const outstanding = { status: 'failed', reason: 'refund-outstanding', refundTxHash: null, refundedAt: null }
+const eventsOf = async ({ body }: Answer) => (await stage.eventsOf(body.id)).map(({ type }) => type)
+const stillOpen = { status: 'pending', reason: null, refundTxHash: null, refundedAt: null, destinationTxHash: null }
+const isEnd = expect.stringMatching(/ed$/)
+
+/** Puts the clock forward until an event reports the refund as overdue. */
+async function untilOverdue(sent: Answer): Promise<void> {
+  const told = () => {
+    stage.clock.forward(lookMsMax)
+    return eventsOf(sent)
+  }
+  await expect.poll(told, { interval: 500 }).toEqual(['transfer.refund_overdue'])
+}
 
 function lineOf(words: string, { body }: Answer): string | undefined {
   return stage.lines.find((line) => line.includes(words) && line.includes(String(body.id)))
 }
 
-test('a refund that is announced is waited for three days; then the transfer ends as owed, and what comes later is seen beside that end', async () => {
-  const master = await stage.aMaster()
-  const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { perDay: '50' } } }
-  expect((await stage.world.call(stage.org.testKey, 'PUT', `${masters}/${master.id}/policy`, policy)).status).toBe(200)
-  const isReleased = async () =>
-    stage.world.database.db.many(
-      z.object({ is: z.boolean() }),
-      sql`select released_at is not null as is from policy_reservations where master_wallet_id = ${master.id}`,
-    )
-  const sent = await sentBy(master, failing('pending'))
+test.each(['pending', 'unknown'] as const)(
+  'a refund that is %s is waited for; after three days an event reports it as overdue, once, and the money stays counted',
+  async (refund) => {
+    const master = await stage.aMaster()
+    const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { perDay: '50' } } }
+    const policyPath = `${masters}/${master.id}/policy`
+    expect((await stage.world.call(stage.org.testKey, 'PUT', policyPath, policy)).status).toBe(200)
+    const isReleased = async () =>
+      stage.world.database.db.many(
+        z.object({ is: z.boolean() }),
+        sql`select released_at is not null as is from policy_reservations where master_wallet_id = ${master.id}`,
+      )
+    const sent = await sentBy(master, failing(refund))
+    await later(sent, 71)
+    expect([await stage.get(sent), await eventsOf(sent)]).toMatchObject([stillOpen, []])
+    stage.clock.forward(2 * hourMs)
+    await untilOverdue(sent)
+    const [overdue] = await stage.eventsOf(sent.body.id)
+    expect(overdue?.payload).toMatchObject({
+      walletId: master.id,
+      route: 'partner-bridge',
+      amount: '50',
+      token: 'USDC',
+      chain: 'base',
+      txHash: sent.body.txHash,
+      failingSince: expect.any(String),
+    })
+    expect(await stage.get(sent)).toMatchObject(stillOpen)
+    expect(lineOf('the refund of a transfer is overdue', sent)).toContain('"level":50')
+    await later(sent, 24 * 40)
+    expect(await eventsOf(sent), 'once').toEqual(['transfer.refund_overdue'])
+    expect(await isReleased(), 'the money is away').toEqual([{ is: false }])
+
+    says(refunded)
+    const end = { status: 'failed', reason: 'refunded', refundTxHash: hash, refundedAt: expect.any(String) }
+    expect(await until(sent, 'status', isEnd, hourMs)).toMatchObject(end)
+    const [, back, ...rest] = await stage.eventsOf(sent.body.id)
+    expect(back).toMatchObject({ type: 'transfer.refunded', payload: { amount: '50', refundTxHash: hash } })
+    expect(rest).toMatchObject([{ type: 'transfer.failed', payload: { reason: 'refunded', refundTxHash: hash } }])
+    expect(await isReleased()).toEqual([{ is: true }])
+    expect(await auditedActions(stage.world.database.db, sent.body.id)).toEqual([
+      'transfers.create api-key',
+      'transfers.refund-overdue system',
+      'transfers.failed system',
+    ])
+  },
+)
+
+test('a refund that comes in time is the end, and nothing reports it as overdue', async () => {
+  const sent = await sentBy(await stage.aMaster(), failing('pending'))
   await later(sent, 71)
-  expect((await stage.get(sent)).status).toBe('pending')
-  stage.clock.forward(2 * hourMs)
-  expect(await until(sent, 'status', expect.stringMatching(/ed$/), lookMsMax)).toMatchObject(outstanding)
-  expect(await eventsOf(sent)).toEqual(toldOutstanding)
-  expect(lineOf('a transfer ended with its refund owed', sent)).toContain('"level":50')
-  expect(await isReleased(), 'the money is away').toEqual([{ is: false }])
-
   says(refunded)
-  const late = { status: 'failed', reason: 'refund-outstanding', refundedAt: expect.any(String) }
-  expect(await until(sent, 'refundTxHash', hash, hourMs)).toMatchObject(late)
-  expect(await eventsOf(sent), 'told once').toEqual(toldOutstanding)
-  expect(lineOf('a refund came after its transfer had ended', sent)).toBeDefined()
-  expect(await isReleased()).toEqual([{ is: true }])
-  expect(await auditedActions(stage.world.database.db, sent.body.id)).toEqual([
-    'transfers.create api-key',
-    'transfers.failed system',
-    'transfers.refund system',
-  ])
+  expect(await until(sent, 'status', isEnd, lookMsMax)).toMatchObject({ status: 'failed', refundTxHash: hash })
+  expect(await eventsOf(sent)).toEqual(['transfer.failed'])
 })
 
-test('where the partner speaks of no refund a day is waited, since the money has left all the same', async () => {
+test('what a partner delivers after its refund was overdue is a completed transfer', async () => {
   const sent = await sentBy(await stage.aMaster(), failing('unknown'))
-  await later(sent, 23)
-  expect((await stage.get(sent)).status).toBe('pending')
-  stage.clock.forward(2 * hourMs)
-  expect(await until(sent, 'status', expect.stringMatching(/ed$/), lookMsMax)).toMatchObject(outstanding)
-})
-
-test('a partner that fails and goes on is followed past those days, and may still deliver', async () => {
-  const sent = await sentBy(await stage.aMaster(), failing('unknown'))
-  says({ state: 'pending', partnerStatus: 'tries again' })
-  await later(sent, 25)
-  expect((await stage.get(sent)).status).toBe('pending')
-  says({ state: 'completed', partnerStatus: 'delivered' })
-  expect(await until(sent, 'status', expect.stringMatching(/ed$/), lookMsMax)).toMatchObject({ status: 'confirmed' })
+  stage.clock.forward(73 * hourMs)
+  await untilOverdue(sent)
+  says({ state: 'completed', partnerStatus: 'delivered', destinationTxHash: hash })
+  const arrived = { status: 'confirmed', destinationTxHash: hash, refundedAt: null }
+  expect(await until(sent, 'status', isEnd, hourMs)).toMatchObject(arrived)
+  expect(await eventsOf(sent)).toEqual(['transfer.refund_overdue', 'transfer.completed'])
 })
 
 test('a partner that fails again after it went on is not given its days anew', async () => {
   const sent = await sentBy(await stage.aMaster(), failing('unknown'))
   says({ state: 'pending', partnerStatus: 'tries again' })
-  await later(sent, 25)
+  await later(sent, 73)
+  expect(await eventsOf(sent)).toEqual([])
   says(failing('unknown'))
-  expect(await until(sent, 'status', expect.stringMatching(/ed$/), lookMsMax)).toMatchObject(outstanding)
-})
-
-test('what is delivered after the end turns nothing around: an error is logged, and where it came to is shown', async () => {
-  const sent = await sentBy(await stage.aMaster(), failing('unknown'))
-  stage.clock.forward(25 * hourMs)
-  await until(sent, 'status', 'failed', lookMsMax)
-  says({ state: 'completed', partnerStatus: 'delivered', destinationTxHash: hash })
-  expect(await until(sent, 'destinationTxHash', hash, hourMs)).toMatchObject(outstanding)
-  expect(await eventsOf(sent)).toEqual(toldOutstanding)
-  expect(lineOf('a partner delivered after its transfer had failed', sent)).toContain('"level":50')
-})
-
-test('a refund that never comes is asked for no more after thirty days, and somebody is told', async () => {
-  const sent = await sentBy(await stage.aMaster(), failing('unknown'))
-  stage.clock.forward(25 * hourMs)
-  await until(sent, 'status', 'failed', lookMsMax)
-  stage.clock.forward(29 * 24 * hourMs)
-  const lookAt = () => lookAtOf(sent, 'refund_look_at')
-  await expect.poll(lookAt).toBeGreaterThan(stage.clock.now().getTime())
-  stage.clock.forward(24 * hourMs)
-  await expect.poll(lookAt).toBe(0)
-  expect(lineOf('a refund never came', sent)).toBeDefined()
-  expect(await stage.get(sent)).toMatchObject(outstanding)
+  await untilOverdue(sent)
 })

@@ -4,8 +4,11 @@ import { type Address, encodeFunctionData, erc20Abi, parseAbi } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { relayDepository } from '../../src/partners/routing/relay.ts'
+import { createFakeScreening } from '../../src/partners/screening/index.ts'
+import { relayOrder } from '../partner-calls.ts'
 import { type Asked, aPartner, type PartnerDouble, type Told } from '../partner-double.ts'
 import { masters, path, stranger } from '../partner-stage.ts'
+import { endOn } from '../routes.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
 
 const pathUsd: Address = '0x20C0000000000000000000000000000000000000'
@@ -28,6 +31,7 @@ beforeAll(async () => {
   world = await aWorld({
     chains: [tempo],
     config: { transferWaitMs: 20_000, partners: { relay: { baseUrl: relay.url, apiKey: 'rk' } } },
+    boot: { screening: createFakeScreening(() => new Date()) },
   })
   org = await world.organisation()
 })
@@ -54,12 +58,16 @@ function answered({ path: asked, body }: Asked): Told {
     items: [{ status: 'incomplete', data: { from: user, to, data, value: '0', chainId: tempo.chainId } }],
   })
   const approval = encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [payTo, rawAmount] })
-  const args = [user as Address, pathUsd, rawAmount, id] as const
+  const ends = { from: endOn('tempo', 'pathUSD'), to: endOn('base', 'USDC') }
+  const people = { fromAddress: user as Address, toAddress: recipient as Address }
+  const order = relayOrder({ ...ends, ...people, rawAmount }, { least: (rawAmount * 997n) / 1_000n })
+  const args = [user as Address, pathUsd, rawAmount, order.id] as const
   const deposit = encodeFunctionData({ abi: depositAbi, functionName: 'depositErc20', args })
   const currency = (chainId: number, address: Address) => ({ chainId, address })
   return {
     json: {
       steps: [step('approve', pathUsd, approval), step('deposit', payTo, deposit)],
+      protocol: { v2: { orderId: order.id, orderData: order.data } },
       fees: { relayer: { currency: { symbol: 'USDC' }, amount: '10000' } },
       details: {
         recipient,
@@ -100,7 +108,7 @@ test('live money leaves Tempo by one deposit at Relay, and the transfer ends whe
   expect([sent.body.feeToken, fee]).toEqual(['pathUSD', 20_000_000n - left])
   status = 'success'
   const state = async () => (await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body
-  await expect.poll(async () => (await state()).status, { timeout: 20_000 }).toBe('confirmed')
+  await expect.poll(async () => (await state()).status, { timeout: 60_000 }).toBe('confirmed')
   expect(await state()).toMatchObject({ toAmount: formatAmount(29_990_000n, 6), txHash: sent.body.txHash })
   expect(relay.asked.at(-1)).toMatchObject({ path: '/intents/status/v3', query: { requestId: id } })
 })

@@ -4,6 +4,7 @@ import { createPublicClient, createTestClient, http } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { auditedActions, auditedOf } from '../audited.ts'
 import { type Answer, aWorld, codeOf, type Org, request, type World } from '../world.ts'
@@ -17,7 +18,11 @@ let node: ReturnType<typeof nodeOf>
 
 beforeAll(async () => {
   base = await startChain({ network: 'base' })
-  world = await aWorld({ chains: [base], config: { transferWaitMs: 20_000 } })
+  world = await aWorld({
+    chains: [base],
+    config: { transferWaitMs: 20_000 },
+    boot: { screening: createFakeScreening(() => new Date()) },
+  })
   org = await world.organisation()
   node = nodeOf(base)
 })
@@ -76,7 +81,7 @@ async function untilEnded(id: unknown): Promise<void> {
     )
     return row.count
   }
-  await expect.poll(ended, { timeout: 20_000, interval: 200 }).toBe(1n)
+  await expect.poll(ended, { timeout: 60_000, interval: 200 }).toBe(1n)
 }
 
 /** Until the node was given the transaction of a transfer. */

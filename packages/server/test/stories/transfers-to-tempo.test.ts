@@ -5,8 +5,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { relayDepository } from '../../src/partners/routing/relay.ts'
 import { aLiveStage, type LiveStage } from '../live-stage.ts'
+import { relayOrder } from '../partner-calls.ts'
 import { type Asked, aPartner, type PartnerDouble, type Told } from '../partner-double.ts'
 import { bridgeOf, stranger } from '../partner-stage.ts'
+import { endOn } from '../routes.ts'
 import { codeOf } from '../world.ts'
 
 const depositAbi = parseAbi(['function depositErc20(address depositor, address token, uint256 amount, bytes32 id)'])
@@ -30,6 +32,8 @@ interface Lie {
   readonly recipient?: Address
   readonly minimum?: string
   readonly kind?: string
+  /** How the order behind the deposit differs. */
+  readonly ordered?: Parameters<typeof relayOrder>[1]
 }
 
 beforeAll(async () => {
@@ -80,7 +84,11 @@ function quoteOf({ user, recipient, amount }: z.output<typeof Body>): Told {
     ],
   })
   const approve = [payTo, lie.approved ?? BigInt(amount)] as const
-  const deposit = [lie.depositor ?? user, usdc, BigInt(amount), requestId] as const
+  const ends = { from: endOn('base', 'USDC'), to: endOn('tempo', 'pathUSD') }
+  const people = { fromAddress: user, toAddress: recipient as Address }
+  const ordered = { least: 49_900_000n, ...lie.ordered }
+  const order = relayOrder({ ...ends, ...people, rawAmount: BigInt(amount) }, ordered)
+  const deposit = [lie.depositor ?? user, usdc, BigInt(amount), order.id] as const
   const currency = (chainId: number, address: Address) => ({ chainId, address, symbol: 'USD', decimals: 6 })
   return {
     json: {
@@ -88,6 +96,7 @@ function quoteOf({ user, recipient, amount }: z.output<typeof Body>): Told {
         step('approve', usdc, encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: approve })),
         step('deposit', payTo, encodeFunctionData({ abi: depositAbi, functionName: 'depositErc20', args: deposit })),
       ],
+      protocol: { v2: { orderId: order.id, orderData: order.data } },
       fees: { relayer: { currency: { symbol: 'USDC' }, amount: '20000' } },
       details: {
         recipient: lie.recipient ?? recipient,
@@ -169,12 +178,14 @@ test('a bridge to Tempo by Relay ends as it says, whatever it says, once', async
     expect(words.get(to), which).toHaveLength(1)
   }
   expect(await tokenBalance(base, 'USDC', relayDepository)).toBe(50_000_000n * BigInt(ends.length))
-}, 60_000)
+}, 180_000)
 
 test.each<[string, Lie]>([
   ['another contract paid', { payTo: stranger() }],
   ['more approved', { approved: 2n ** 200n }],
-  ['the deposit to be somebody else’s', { depositor: stranger() }],
+  ['an order that pays somebody else', { ordered: { recipient: stranger() } }],
+  ['an order that pays a worthless token', { ordered: { currency: stranger() } }],
+  ['an order that pays less', { ordered: { least: 1n } }],
   ['coin on top', { value: '1' }],
   ['a call on another chain', { chainId: 1 }],
   ['somebody else paid there', { recipient: stranger() }],
@@ -189,6 +200,18 @@ test.each<[string, Lie]>([
     0,
     100_000_000n,
   ])
+})
+
+test.each<[string, Lie]>([
+  ['the deposit to be somebody else’s', { depositor: stranger() }],
+  ['a refund to somebody else', { ordered: { refundTo: stranger() } }],
+  ['a call made over there', { ordered: { calls: ['0x12345678'] } }],
+])('a Relay that wants %s offers nothing that is understood: no route, and nothing signed', async (_, change) => {
+  const master = await stage.aMaster()
+  lie = change
+  const refused = await stage.send(bridgeOf(master, toTempo))
+  expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'no-route', 'no-route'])
+  expect(await stage.countOf(master.address, 'base')).toBe(0)
 })
 
 test('Relay’s key is in every request and in no line that was logged', () => {

@@ -35,7 +35,7 @@ beforeAll(async () => {
     config: { transferWaitMs: 30_000 },
   })
   org = await world.organisation()
-  frugal = (await world.another({ role: 'api', settleGasPerDayMax: 0n })).base
+  frugal = (await world.another({ role: 'api', settleNanoUsdPerDayMax: 0n })).base
 })
 afterAll(async () => {
   await world?.stop()
@@ -110,6 +110,9 @@ test('a token and the coin go from a master wallet to anybody, and the answer sa
     toToken: 'USDC',
     amount: '2.5',
     toAmount: '2.5',
+    minToAmount: '2.5',
+    reference: null,
+    metadata: {},
     feeAmount: expect.stringMatching(/^0\.0*[1-9]\d*$/),
     feeToken: 'ETH',
     route: 'direct',

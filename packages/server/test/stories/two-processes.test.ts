@@ -178,7 +178,7 @@ test('a settlement under an Idempotency-Key is answered alike by both processes'
   const [one, other] = await Promise.all([settle(0, verified, key), settle(1, verified, key)])
   expect([200, 202, 409]).toContain(one.status)
   expect([200, 202, 409]).toContain(other.status)
-  await expect.poll(async () => (await settle(0, verified, key)).status, { timeout: 20_000 }).toBe(200)
+  await expect.poll(async () => (await settle(0, verified, key)).status, { timeout: 60_000 }).toBe(200)
   const [first, second] = await Promise.all([settle(0, verified, key), settle(1, verified, key)])
   expect(withoutId(first.body)).toEqual(withoutId(second.body))
 })

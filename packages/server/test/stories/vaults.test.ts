@@ -165,7 +165,7 @@ test('a running deployment sweeps without being asked', async () => {
     own.pass(hourMs)
     // both are told at one instant of the stage's clock, and webhooks' fan-out moves the rows: in any order
     const types = async () => (await toldOf(own.world, org)).map(({ type }) => type).toSorted()
-    await expect.poll(types, { timeout: 30_000 }).toEqual(['vault.expired', 'vault.expiring'])
+    await expect.poll(types, { timeout: 90_000 }).toEqual(['vault.expired', 'vault.expiring'])
   } finally {
     await own.world.stop()
   }

@@ -75,7 +75,7 @@ test('a receiver that never answers is given up after ten seconds, and one that 
     },
   })
   await stage.publish(org)
-  await expect.poll(() => stage.attempts(org, silent), { timeout: 30_000 }).toHaveLength(1)
+  await expect.poll(() => stage.attempts(org, silent), { timeout: 90_000 }).toHaveLength(1)
   const [attempt] = await stage.attempts(org, silent)
   expect(attempt).toMatchObject({ status: 'failed', error: 'timeout', responseStatus: null })
   expect(Number(attempt?.durationMs)).toBeGreaterThan(9_000)
@@ -100,7 +100,7 @@ test('a webhook that nobody listens at, one whose name does not exist, and one t
         where organisation_id = ${org.id} and status = 'failed' group by error`,
     )
   await expect
-    .poll(async () => (await failed()).reduce((sum, { count }) => sum + Number(count), 0), { timeout: 30_000 })
+    .poll(async () => (await failed()).reduce((sum, { count }) => sum + Number(count), 0), { timeout: 90_000 })
     .toBeGreaterThanOrEqual(15)
   expect((await failed()).map(({ error }) => error).sort()).toEqual(['name-unknown', 'tls-failed', 'unreachable'])
 })

@@ -127,7 +127,7 @@ test('deliveries go on after every database connection was cut, and nothing is l
   await expect
     .poll(async () => (sent.length < 400 ? sent.push(...(await own.publish(org, 100))) : sent.length))
     .toBe(400)
-  await expect.poll(() => own.deliveries(hook), { timeout: 80_000, interval: 200 }).toEqual({ succeeded: 400 })
+  await expect.poll(() => own.deliveries(hook), { timeout: 240_000, interval: 200 }).toEqual({ succeeded: 400 })
   console.log('connections cut thrice:', countsOf([hook], sent))
   expect(countsOf([hook], sent).lost).toBe(0)
   await own.stop()
@@ -147,8 +147,8 @@ test('a webhook is turned off and on while its deliveries are kept: neither wait
     })
     expect(replayed.status).toBe(202)
   }
-  await expect.poll(async () => (await stage.deliveries(hook)).pending, { timeout: 30_000 }).toBeUndefined()
+  await expect.poll(async () => (await stage.deliveries(hook)).pending, { timeout: 90_000 }).toBeUndefined()
   await stage.world.call(org.testKey, 'POST', `/webhooks/${hook.id}/replay`, { since: '2020-01-01T00:00:00Z' })
-  await expect.poll(async () => (await stage.deliveries(hook)).pending, { timeout: 30_000 }).toBeUndefined()
+  await expect.poll(async () => (await stage.deliveries(hook)).pending, { timeout: 90_000 }).toBeUndefined()
   expect(countsOf([hook], sent).lost).toBe(0)
 })

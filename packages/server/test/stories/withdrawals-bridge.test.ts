@@ -78,6 +78,12 @@ const toldOf = async ({ made }: Begun) => {
   return (await stage.world.database.db.many(Told, statement)).map(({ type }) => type)
 }
 
+const lastUpdateOf = async ({ made }: Begun) => {
+  const statement = sql`
+    select type, payload from events where payload ->> 'withdrawalId' = ${String(made.body.id)} and type = 'withdrawal.updated' order by id desc limit 1`
+  return (await stage.world.database.db.one(Told, statement)).payload
+}
+
 test('tokens go to the address that Bridge named, and each of its states becomes ours as it tells of it', async () => {
   const one = await begun()
   const { payout, master } = one
@@ -92,7 +98,7 @@ test('tokens go to the address that Bridge named, and each of its states becomes
   expect(await read(one)).toMatchObject({ feeAmount: '0.5', payoutAmount: '59.5', exchangeRate: '1.0', refund: null })
   const [asked] = bridge.asked.filter(({ path, method }) => method === 'POST' && path === '/transfers')
   expect(asked?.headers['idempotency-key']).toBe(one.made.body.id)
-  expect(await toldOf(one)).toEqual(['withdrawal.completed'])
+  expect(await toldOf(one)).toEqual(['withdrawal.updated', 'withdrawal.completed'])
 })
 
 test('deliveries out of order, repeated and about what Bridge does not say are hints and no more', async () => {
@@ -158,7 +164,8 @@ test('money that a bank sends back fails a completed withdrawal, and the refund 
   await says(one.payout, 'refunded')
   await expect.poll(async () => (await read(one)).refund).toBe('done')
   expect(await read(one)).toMatchObject({ status: 'failed', reason: 'payout-returned' })
-  expect(await toldOf(one)).toEqual(['withdrawal.completed', 'withdrawal.failed'])
+  expect(await toldOf(one)).toEqual(['withdrawal.completed', 'withdrawal.failed', 'withdrawal.updated'])
+  expect(await lastUpdateOf(one)).toMatchObject({ status: 'failed', refund: 'done', walletId: one.master.id })
 })
 
 test('a Bridge that says paid before our tokens are in a block is believed once they are, and a reorganisation sends them again', async () => {

@@ -35,7 +35,18 @@ test('a token that is not what the registry says is offered to nobody, and shown
   expect([ready.status, await ready.json()]).toEqual([
     200,
     expect.objectContaining({
-      chains: { 'base-sepolia': { status: 'up', nodes: 1, up: 1, resting: 0, refused: 0, wrongTokens: ['USDC'] } },
+      chains: {
+        'base-sepolia': {
+          status: 'up',
+          nodes: 1,
+          up: 1,
+          needed: 1,
+          money: 'moves',
+          resting: 0,
+          refused: 0,
+          wrongTokens: ['USDC'],
+        },
+      },
     }),
   ])
   const metrics = await (await fetch(`${world.base}/metrics`)).text()

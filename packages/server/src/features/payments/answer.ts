@@ -39,6 +39,8 @@ export type Answerable = Pick<
   | 'payer'
   | 'settledAt'
   | 'status'
+  | 'delivery'
+  | 'paymentIdentifier'
 > & { readonly txHash?: string | null }
 
 /** What the caller of verify reads of a payment. */
@@ -61,5 +63,11 @@ export function answerOf(ctx: Ctx, payment: Answerable): z.input<typeof Verified
     settledAt: payment.settledAt,
     settlementPending: payment.status === 'verified' || payment.status === 'settling',
     settlementToken: ctx.settlementTokens.mint(payment.id),
+    redeemable: isRedeemable(payment),
   }
+}
+
+function isRedeemable({ delivery, challengeId, paymentIdentifier, scheme }: Answerable): boolean {
+  if (delivery === null) return false
+  return scheme === 'stub' || [challengeId, delivery.challengeId, paymentIdentifier].some((secret) => secret !== null)
 }

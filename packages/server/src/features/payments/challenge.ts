@@ -3,6 +3,7 @@ import {
   type JsonObject,
   type Offer,
   offerReceiptKey,
+  type PaymentRequirementsV2,
   paymentRequiredV1,
   paymentRequiredV2,
 } from '@purser/protocol'
@@ -11,11 +12,12 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { admitCaller } from './callers.ts'
+import { mintChallengeId } from './delivery/challenge-id.ts'
 import { fail, failBody } from './errors.ts'
 import { createMppMint } from './mpp/challenges.ts'
 import { signOffers } from './offers/sign.ts'
 import { paymentIdentifierExtension } from './payment-identifier.ts'
-import { isFree, rawPrice, refuseBelowMinimum, tokensByAuthorization } from './price.ts'
+import { isFree, isWorthSettling, rawPrice, tokensByAuthorization } from './price.ts'
 import type { Challenge, ChallengeRequest, CompactChallenges } from './schema.ts'
 import { walletsOf } from './which-wallet.ts'
 
@@ -24,8 +26,8 @@ export const challengeSeconds = 300
 
 /**
  * The challenge for one paid route, in each protocol that is asked for and can pay one of the wallets, from one clock
- * reading and one price. x402 has no identifier in its challenge: what makes two payments differ is the nonce that each payer draws. MPP's
- * has, so each is minted by itself, however many are asked for at once.
+ * reading and one price. Each has ids of its own, however many are requested at once: an MPP challenge is paid once, and the
+ * id in an x402 offer proves to whom it was shown.
  */
 export async function challenge(
   ctx: Ctx,
@@ -36,16 +38,24 @@ export async function challenge(
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
   const x402 = await x402Challenges(ctx, request, wallets, expiresAt)
   const mint = request.acceptMPP ? await createMppMint(ctx, request, wallets, expiresAt) : undefined
-  if (x402 === undefined && mint === undefined) throw refusalOf(request)
-  const shared = { x402: x402?.v2 ?? null, x402V1: x402?.v1 ?? null, expiresAt }
-  const one = (): z.input<typeof Challenge> => ({ ...shared, mpp: mint?.() ?? null })
-  if (request.count === undefined) return one()
-  if (!request.compact) return Array.from({ length: request.count }, one)
-  return { ...shared, mpp: mint === undefined ? null : Array.from({ length: request.count }, mint) }
+  if (x402 === undefined && mint === undefined) throw refusalOf(ctx, request, wallets)
+  const shared = { x402V1: x402?.v1 ?? null, expiresAt }
+  const one = (): z.input<typeof Challenge> => ({
+    ...shared,
+    x402: x402?.v2(x402.mintId()) ?? null,
+    mpp: mint?.() ?? null,
+  })
+  const { count } = request
+  if (count === undefined) return one()
+  if (!request.compact) return Array.from({ length: count }, one)
+  const many = (make: (() => string) | undefined) => (make === undefined ? null : Array.from({ length: count }, make))
+  return { ...shared, x402: x402?.v2() ?? null, challengeIds: many(x402?.mintId), mpp: many(mint) }
 }
 
 interface X402Challenges {
-  readonly v2: string
+  readonly mintId: () => string
+  /** The header's value, with this id in each offer. */
+  readonly v2: (challengeId?: string) => string
   readonly v1: Record<string, unknown> | undefined
 }
 
@@ -63,27 +73,37 @@ async function x402Challenges(
   const { resource: url, description, mimeType } = first
   const required = paymentRequiredV2({ offers, resource: { url, description, mimeType } })
   const signed: JsonObject = request.signOffers ? { [offerReceiptKey]: await signOffers(ctx, offers, expiresAt) } : {}
-  const v2 = encodePaymentRequired({
-    ...required,
-    extensions: { ...required.extensions, ...paymentIdentifierExtension(), ...signed },
-  })
+  const extensions = { ...required.extensions, ...paymentIdentifierExtension(), ...signed }
+  const macs = await ctx.mppSecrets.macs(ctx.tenant)
+  const v2 = (challengeId?: string) => {
+    const accepts = required.accepts.map((offer) => withChallengeId(offer, challengeId))
+    return encodePaymentRequired({ ...required, accepts, extensions })
+  }
   // Version 1 has no name for Optimism and Arbitrum: their wallets are paid with version 2 alone.
   const v1 = paymentRequiredV1({ offers, error: 'X-PAYMENT header is required' })
-  return { v2, v1: v1 === undefined ? undefined : { ...v1 } }
+  return { mintId: () => mintChallengeId(macs, ctx), v2, v1: v1 === undefined ? undefined : { ...v1 } }
+}
+
+function withChallengeId(offer: PaymentRequirementsV2, challengeId: string | undefined): PaymentRequirementsV2 {
+  return challengeId === undefined ? offer : { ...offer, extra: { ...offer.extra, challengeId } }
 }
 
 function x402Offers(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet): Offer[] {
   const { network, address: payTo } = wallet
   const resource = request.resource ?? `https://${request.hostname}/`
   const shown = { description: request.description ?? '', mimeType: request.mimeType ?? 'application/json' }
-  return tokensByAuthorization(ctx, wallet).map((token) => {
+  return tokensByAuthorization(ctx, wallet).flatMap((token) => {
     const rawAmount = rawPrice(request.price, token)
-    refuseBelowMinimum(ctx, rawAmount, token)
-    return { network, token, rawAmount, payTo, resource, ...shown, maxTimeoutSeconds: challengeSeconds }
+    if (!isWorthSettling(ctx, network, token, rawAmount)) return []
+    return [{ network, token, rawAmount, payTo, resource, ...shown, maxTimeoutSeconds: challengeSeconds }]
   })
 }
 
-/** Why nothing can be offered: x402 alone cannot ask for nothing, and no protocol for a token that it cannot move. */
-function refusalOf(request: ChallengeRequest): Error {
-  return isFree(request.price) ? failBody('amount-invalid', { reason: 'zero' }) : fail('chain-not-supported')
+/** Why nothing can be offered: x402 alone cannot ask for nothing, and no protocol for a token that it cannot move or for too little. */
+function refusalOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): Error {
+  if (isFree(request.price)) return failBody('amount-invalid', { reason: 'zero' })
+  const isPayable = wallets.some(
+    (wallet) => tokensByAuthorization(ctx, wallet).length > 0 || !wallet.network.settlesEip3009,
+  )
+  return isPayable ? failBody('amount-below-minimum') : fail('chain-not-supported')
 }

@@ -14,7 +14,10 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { fail } from './errors.ts'
 
 /** A credential that the caller must not be told more about than the protocol's own reason. */
-export function refused(reason: Reason | 'stub_not_allowed', members: Readonly<Record<string, unknown>> = {}): Error {
+export function refused(
+  reason: Reason | 'stub_not_allowed' | 'insufficient_funds' | 'payer_sanctioned',
+  members: Readonly<Record<string, unknown>> = {},
+): Error {
   return fail('payment-verification-failed', { reason, ...members })
 }
 

@@ -30,7 +30,29 @@ export const fail = defineErrors({
     title: 'Payment Voided',
     detail: 'The authorisation lapsed before it was settled; no money moved.',
   },
+  'payment-not-redeemable': {
+    status: 409,
+    title: 'Payment Not Redeemable',
+    detail:
+      'The payment was delivered, has not been settled, or is not proven to be this payer’s for this request. It may be refundable.',
+  },
+  'delivery-in-progress': {
+    status: 409,
+    title: 'Delivery In Progress',
+    detail: 'The payment is being settled, or somebody else has the right to serve it. Ask again after Retry-After.',
+  },
+  'redemption-lost': {
+    status: 409,
+    title: 'Redemption Lost',
+    detail: 'The right to serve the payment has gone to somebody else. The answer must not leave.',
+  },
   ...gasErrors,
+  'too-many-open-payments': {
+    status: 429,
+    title: 'Too Many Open Payments',
+    detail:
+      'This payer has too many payments here that are verified and not settled. Settle them, or wait until they end.',
+  },
   'chain-not-supported': {
     status: 422,
     title: 'Chain Not Supported',

@@ -23,6 +23,8 @@ export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.inpu
     description: row.description,
     settledAt: row.settledAt,
     failureReason: row.failureReason,
+    deliveredAt: row.delivery === null ? row.settledAt : row.deliveredAt,
+    redeemedAt: row.redeemedAt,
   }
 }
 

@@ -4,6 +4,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { newId } from '../../platform/ids.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import type { GoodVerdict, JudgedCredential } from './credential.ts'
+import type { Delivery } from './delivery/store.ts'
 import type { VerifyRequest } from './schema.ts'
 import type { NewPayment, StoredAuthorization } from './store.ts'
 
@@ -93,8 +94,14 @@ export function commonFields(ctx: Ctx, request: VerifyRequest, wallet: Receiving
     route: routeOf(request.resource),
     method: request.method ?? null,
     description: request.description ?? null,
+    delivery: deliveryOf(request),
     createdAt: ctx.clock.now(),
   } as const
+}
+
+/** What is kept for a redemption, where the caller reports delivery. An x402 offer's id is added once it is authenticated. */
+function deliveryOf({ reportsDelivery, digest }: VerifyRequest): Delivery | null {
+  return reportsDelivery ? { digest: digest ?? null, challengeId: null } : null
 }
 
 /** The address of the paid route: origin and path, without the query, which may hold what a caller asked. */

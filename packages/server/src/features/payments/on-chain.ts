@@ -3,6 +3,7 @@ import type { AuthorizationFacts } from '../../chain/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { type GoodVerdict, type JudgedCredential, refused } from './credential.ts'
 import { fail } from './errors.ts'
+import type { Funds } from './record.ts'
 import { listTakenClaims, type NewPayment } from './store.ts'
 
 /**
@@ -17,13 +18,16 @@ export async function withAccountAsItIs(ctx: Ctx, network: Network, verdict: Goo
   throw refused('eip6492_factory_not_allowed', { payer: verdict.payer })
 }
 
-/** Asks the chain what only it knows: whether the nonce is used, whether the money is there, whether the token would take it. */
+/**
+ * Asks the chain what only it knows: whether the nonce is used, whether the money is there, whether the token would take it. Answers
+ * what the payer has, for recording to compare with all that the payer has open.
+ */
 export async function refuseByChain(
   ctx: Ctx,
   network: Network,
   judged: JudgedCredential,
   payment: NewPayment,
-): Promise<void> {
+): Promise<Funds> {
   const { verdict, token } = judged
   if (verdict.signatureKind === 'unproven' && (await ctx.chains.on(network).code(verdict.payer)) === '0x') {
     throw refused('invalid_exact_evm_signature', { payer: verdict.payer })
@@ -36,7 +40,7 @@ export async function refuseByChain(
     untrusted: verdict.signatureKind !== 'eoa',
   })
   const reason = whyNotByChain(facts, verdict)
-  if (reason === undefined) return
+  if (reason === undefined) return { rawBalance: facts.balance, spentIds: [] }
   if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0)
     throw fail('duplicate-payment')
   throw refused(reason, { payer: verdict.payer })

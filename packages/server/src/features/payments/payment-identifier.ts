@@ -69,6 +69,12 @@ function identifierIn(extensions: JsonObject | undefined): string | undefined {
   })
 }
 
+/** The identifier that a payment shows, if it has the form of one. */
+export function shownIdentifier(extensions: JsonObject | undefined): string | undefined {
+  const id = memberOf(memberOf(memberOf(extensions, paymentIdentifierKey), 'info'), 'id')
+  return typeof id === 'string' && pattern.test(id) ? id : undefined
+}
+
 function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }

@@ -1,4 +1,4 @@
-import { priceInStablecoin, type TokenInfo, tokenBySymbol } from '@purser/protocol'
+import { type Network, priceInStablecoin, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail, failBody } from './errors.ts'
@@ -40,12 +40,31 @@ export function rawPrice(price: string, token: TokenInfo): bigint {
   return raw
 }
 
-/** Whether it would cost more to settle than the operator wants to carry. */
-export function isBelowMinimum(ctx: Pick<Ctx, 'settleMicroUsdMin'>, raw: bigint, token: TokenInfo): boolean {
-  return raw * 1_000_000n < ctx.settleMicroUsdMin * 10n ** BigInt(token.decimals)
+/** Gas that settling the cheapest payment uses, its share of a transaction included. */
+const gasOfCheapest = 70_000n
+
+/** Whether a challenge may ask for it: what settling costs now is not above it. Where the payer pays the gas, the operator's minimum alone counts. */
+export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
+  return !isBelow(
+    raw,
+    token,
+    nanoUsdMin(ctx, network.settlesEip3009 ? ctx.gasPrices.knownCostOf(network, gasOfCheapest) : 0n),
+  )
 }
 
-/** Refuses a price below the operator's minimum. */
-export function refuseBelowMinimum(ctx: Ctx, raw: bigint, token: TokenInfo): void {
-  if (isBelowMinimum(ctx, raw, token)) throw failBody('amount-below-minimum')
+/** Refuses a price that no challenge of the last minutes asked for: what was offered is taken, though gas has become dearer since. */
+export function refuseBelowMinimum(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): void {
+  const leastCost = network.settlesEip3009 ? ctx.gasPrices.leastCostOf(network, gasOfCheapest) : 0n
+  if (isBelow(raw, token, nanoUsdMin(ctx, leastCost))) throw failBody('amount-below-minimum')
+}
+
+type PriceCtx = Pick<Ctx, 'settleMicroUsdMin' | 'gasPrices'>
+
+function nanoUsdMin({ settleMicroUsdMin }: PriceCtx, cost: bigint): bigint {
+  const least = settleMicroUsdMin * 1_000n
+  return cost > least ? cost : least
+}
+
+function isBelow(raw: bigint, { decimals }: TokenInfo, nanoUsd: bigint): boolean {
+  return raw * 1_000_000_000n < nanoUsd * 10n ** BigInt(decimals)
 }

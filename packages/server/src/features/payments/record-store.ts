@@ -1,80 +1,160 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql } from '../../platform/db/db.ts'
+import { sql, type Tx } from '../../platform/db/db.ts'
 import type { Id } from '../../platform/ids.ts'
-import type { NewPayment } from './store.ts'
+import { PlanName } from '../plans/index.ts'
+import { type NewPayment, recordedColumns } from './store.ts'
 
-const IdRow = z.object({ id: z.string() })
-
+/** A payment to record, with what decides whether it may be. */
 export interface NewReceipt {
   readonly payment: NewPayment
   readonly eventId: Id<'evt'>
   readonly eventPayload: Readonly<Record<string, unknown>>
-  /** Gas to reserve for its settlement; 0 for a payment that never goes on chain. */
-  readonly gas: bigint
+  /** What its settlement may cost the operator, in billionths of a US dollar; 0 for a payment that costs nothing. */
+  readonly gasNanoUsd: bigint
+  /** When the chain is asked about it if nobody asks to settle it before. */
+  readonly checkAt: Date | null
+  /** What the payer has of the token, where that bounds what the payer may have open. */
+  readonly rawBalance: bigint | null
 }
 
-/** What a round counts beside its rows. */
-export interface RoundCount {
-  readonly month: string
-  readonly day: string
+/** What bounds a round beside its rows. */
+export interface RoundLimits {
+  /** Of a calendar month; below zero there is none. */
+  readonly paymentsPerMonth: number
+  readonly nanoUsdPerDayMax: bigint
+  readonly openPerPayerMax: number
+  /** Payments whose money has left the payer already, so that they are no part of what is open. */
+  readonly spentIds: readonly string[]
   readonly createdAt: Date
 }
 
+const PlanRow = z.object({ plan: PlanName })
+
 /**
- * Everything that verifying a round of payments writes, in one statement, for tenants whose plan sets no limit: payments
- * whose claim nobody holds, and for exactly those the event, the month's count and the gas. It names tables of other
- * rooms because ten statements in a transaction were measured to cost three times as much. Answers the ids that were made.
+ * Takes the locks of these names, in one order everywhere, and answers the plan. The statement after it sees everything that whoever held
+ * them before has committed.
+ */
+export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readonly string[]): Promise<PlanName> {
+  const names = [...new Set(lockNames)].toSorted()
+  const row = await tx.one(
+    PlanRow,
+    sql`
+    with locked as materialized (
+      select pg_advisory_xact_lock(hashtextextended(name, 0)) from
+        (select name from unnest(${names}::text[]) with ordinality as given (name, position) order by position offset 0) as ordered
+    )
+    select plan from organisations where id = ${tenant.organisationId} and (select count(*) from locked) >= 0`,
+  )
+  return row.plan
+}
+
+export const Verdict = z.enum([
+  'recorded',
+  'duplicate',
+  'plan-limit',
+  'gas-budget',
+  'too-many-open',
+  'insufficient-funds',
+])
+export type Verdict = z.output<typeof Verdict>
+
+const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
+
+/**
+ * The one writer of payments: everything that recording a round writes, in one statement, for every plan. In the order in which they came,
+ * it takes the payments whose claim is free, that their payer can pay beside all that is open, and for which the day's gas budget and the
+ * month's count last; what is on chain already is taken whatever the month's count. For exactly those it writes the event, the count and the reservation. It names tables of other features
+ * because ten statements in a transaction were measured to cost three times as much. The count is written before the budget, as where payments end:
+ * PostgreSQL runs what nothing reads in an order of its own, and two transactions would wait for each other. The caller holds the locks of
+ * what it bounds, and gives it no two payments under one claim. Answers what became of each.
  */
 export async function insertReceipts(
-  db: Queryable,
+  tx: Tx,
   tenant: Tenant,
   receipts: readonly NewReceipt[],
-  count: RoundCount,
-): Promise<ReadonlySet<string>> {
-  const rows = receipts.map(({ payment, eventId, eventPayload, gas }) => ({
-    ...payment,
-    rawAmount: payment.rawAmount.toString(),
-    eventId,
-    eventPayload,
-    gas: gas.toString(),
-  }))
+  limits: RoundLimits,
+): Promise<ReadonlyMap<string, Verdict>> {
   const { organisationId, environment } = tenant
-  const made = await db.many(
-    IdRow,
+  const rows = await tx.many(
+    VerdictRow,
     sql`
-    with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as row (id text, "logId" text, "walletId" text, "apiKeyId" text,
-        protocol text, "protocolVersion" smallint, "claimKey" text, door text, scheme text, "challengeId" text, "paymentIdentifier" text,
-        "paymentFingerprint" text, chain text, network text, token text, asset text, decimals smallint, "rawAmount" numeric, payer text,
-        "payTo" text, settlement jsonb, "validBefore" timestamptz, resource text, route text, method text, description text, status text,
-        "txHash" text, "settlingAt" timestamptz, "settledAt" timestamptz, "createdAt" timestamptz, "eventId" text, "eventPayload" jsonb, gas numeric)
+    with given as materialized (
+      select position, entry ->> 'event_id' as event_id, entry -> 'event_payload' as event_payload, (entry ->> 'raw_balance')::numeric as raw_balance,
+        to_char(payment.created_at at time zone 'UTC', 'YYYY-MM') as month, (payment.created_at at time zone 'UTC')::date as day, payment.*
+      from jsonb_array_elements(${JSON.stringify(receipts.map((receipt) => entryOf(tenant, receipt)))}::jsonb) with ordinality as entries (entry, position)
+      cross join lateral jsonb_populate_record(null::payments, entry) as payment
+    ), open as (
+      select payer, network, asset, sum(raw_amount) filter (where id <> all(${limits.spentIds}::text[])) as raw,
+        count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own
+      from payments where status in ('verified', 'settling') and payer in (select given.payer from given)
+      group by payer, network, asset
+    ), judged as (
+      select given.*,
+        coalesce(open.raw, 0) + sum(given.raw_amount) filter (where coalesce(open.raw, 0) + given.raw_amount <= raw_balance) over payers > raw_balance
+          or coalesce(open.raw, 0) + given.raw_amount > raw_balance as is_short,
+        status <> 'settled' and payer is not null and
+          coalesce((select sum(own) from open as all_open where all_open.payer = given.payer), 0)
+          + count(*) filter (where status <> 'settled') over (partition by payer order by position) > ${limits.openPerPayerMax} as is_over_cap
+      from given left join open using (payer, network, asset)
+      where not exists (select from payments as known where known.claim_key = given.claim_key)
+        and not exists (select from payments as known where known.challenge_id = given.challenge_id)
+      window payers as (partition by payer, network, asset order by position)
+    ), funded as (
+      select judged.*, gas_reserved_nano_usd > 0 and coalesce(budget.nano_usd, 0) + sum(gas_reserved_nano_usd) over (partition by judged.network, judged.day order by position)
+        > ${limits.nanoUsdPerDayMax.toString()}::numeric as is_over_budget
+      from judged left join gas_budgets as budget on budget.organisation_id = ${organisationId} and budget.environment = ${environment}
+        and budget.network = judged.network and budget.day = judged.day
+      where is_short is not true and is_over_cap is not true
+    ), budgeted as (
+      select funded.*, ${limits.paymentsPerMonth}::bigint >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(counter.used, 0) + row_number() over (partition by month order by position)
+        > ${limits.paymentsPerMonth}::bigint as is_over_plan
+      from funded left join usage_counters as counter on counter.organisation_id = ${organisationId} and counter.environment = ${environment}
+        and counter.kind = 'payments' and counter.period = funded.month
+      where not is_over_budget
     ), made as (
-      insert into payments (id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key,
-        door, scheme, challenge_id, payment_identifier, payment_fingerprint, chain, network, token, asset, decimals, raw_amount, payer, pay_to,
-        settlement, valid_before, resource, route, method, description, status, tx_hash, settling_at, settled_at, created_at)
-      select id, "logId", ${organisationId}, ${environment}, "walletId", "apiKeyId", protocol, "protocolVersion", "claimKey", door, scheme,
-        "challengeId", "paymentIdentifier", "paymentFingerprint", chain, network, token, asset, decimals, "rawAmount", payer, "payTo",
-        nullif(settlement, 'null'::jsonb), "validBefore", resource, route, method, description, status, "txHash", "settlingAt", "settledAt",
-        "createdAt"
-      from given order by "claimKey"
+      insert into payments (${recordedColumns})
+      select ${recordedColumns} from budgeted where not is_over_plan order by claim_key
       on conflict do nothing
-      returning id, network
-    ), told as (
+      returning id
+    ), announced as (
       insert into events (id, organisation_id, environment, type, payload, created_at)
-      select "eventId", ${organisationId}, ${environment}, 'payment.received', "eventPayload", ${count.createdAt}
+      select event_id, ${organisationId}, ${environment}, 'payment.received', event_payload, ${limits.createdAt}
       from given join made using (id)
     ), counted as (
       insert into usage_counters (organisation_id, environment, kind, period, used)
-      select ${organisationId}, ${environment}, 'payments', ${count.month}, count(*) from made having count(*) > 0
+      select ${organisationId}, ${environment}, 'payments', month, count(*) from given join made using (id) group by month order by month
       on conflict (organisation_id, environment, kind, period) do update set used = usage_counters.used + excluded.used
+      returning period
     ), reserved as (
-      insert into settlement_budgets (organisation_id, environment, network, day, gas_reserved)
-      select ${organisationId}, ${environment}, network, ${count.day}::date, sum(given.gas)
-      from made join given using (id, network) where given.gas > 0 group by network order by network collate "C"
-      on conflict (organisation_id, environment, network, day) do update set gas_reserved = settlement_budgets.gas_reserved + excluded.gas_reserved
+      insert into gas_budgets (organisation_id, environment, network, day, nano_usd)
+      select ${organisationId}, ${environment}, network, day, sum(gas_reserved_nano_usd) from given join made using (id)
+      where gas_reserved_nano_usd > 0 and (select count(*) from counted) >= 0 group by network, day order by network collate "C", day
+      on conflict (organisation_id, environment, network, day) do update set nano_usd = gas_budgets.nano_usd + excluded.nano_usd
     )
-    select id from made`,
+    select given.id, case when made.id is not null then 'recorded' when budgeted.is_over_plan then 'plan-limit' when funded.is_over_budget then 'gas-budget'
+      when judged.is_over_cap then 'too-many-open' when judged.is_short then 'insufficient-funds' else 'duplicate' end as verdict
+    from given left join made using (id) left join judged using (id) left join funded using (id) left join budgeted using (id)`,
   )
-  return new Set(made.map((row) => row.id))
+  return new Map(rows.map(({ id, verdict }) => [id, verdict]))
+}
+
+/** A payment as a row of its table in JSON, with what belongs beside it. */
+function entryOf({ organisationId, environment }: Tenant, receipt: NewReceipt): Record<string, unknown> {
+  const { payment, eventId, eventPayload, gasNanoUsd, checkAt, rawBalance } = receipt
+  return {
+    ...Object.fromEntries(Object.entries(payment).map(([name, value]) => [columnOf(name), value])),
+    organisation_id: organisationId,
+    environment,
+    raw_amount: payment.rawAmount.toString(),
+    gas_reserved_nano_usd: gasNanoUsd.toString(),
+    check_at: checkAt,
+    event_id: eventId,
+    event_payload: eventPayload,
+    raw_balance: rawBalance?.toString() ?? null,
+  }
+}
+
+function columnOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

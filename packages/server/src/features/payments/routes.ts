@@ -6,6 +6,7 @@ import { planErrors } from '../plans/index.ts'
 import { walletErrors } from '../wallets/index.ts'
 import { verifiedAnswer } from './answer.ts'
 import { challenge } from './challenge.ts'
+import { deliveryOperations } from './delivery/routes.ts'
 import { fail, failBody } from './errors.ts'
 import { getPayment, getPaymentLog, listPaymentLogs, summariseLogs } from './logs.ts'
 import * as schema from './schema.ts'
@@ -53,6 +54,7 @@ const verifyOperation = operation({
     'payment-identifier-conflict': fail.table['payment-identifier-conflict'],
     'chain-not-supported': fail.table['chain-not-supported'],
     'settlement-budget-exceeded': fail.table['settlement-budget-exceeded'],
+    'too-many-open-payments': fail.table['too-many-open-payments'],
   },
   idempotency: 'intent',
   resume: (ctx, paymentId) => verifiedAnswer(ctx, paymentId),
@@ -139,6 +141,7 @@ export const paymentOperations: readonly Operation[] = [
   verifyOperation,
   settleOperation,
   getOperation,
+  ...deliveryOperations,
   ...logOperationsAt('payments.logs', '/payments/logs').map((log) => ({ ...log, agent: 'reads' as const })),
   ...logOperationsAt('account.paymentLogs', '/account/payment-logs'),
 ]

@@ -112,6 +112,10 @@ export const Challenge = z.strictObject({
 export const CompactChallenges = z.strictObject({
   x402: z.string().nullable(),
   x402V1: z.record(z.string(), z.unknown()).nullable(),
+  challengeIds: z.array(z.string()).nullable().meta({
+    description:
+      'For each challenge the extra.challengeId that belongs into every offer of its x402 header; 66 characters. An offer without one is paid like any other, and its payment is redeemed by other proofs alone.',
+  }),
   mpp: z.array(z.string()).nullable().meta({
     description: 'For each challenge the value of its WWW-Authenticate header; each must be shown to one payer only.',
   }),
@@ -139,6 +143,10 @@ export const VerifyRequest = z.strictObject({
     .regex(/^eip155:\d{1,18}$/, 'must be a CAIP-2 id such as eip155:8453')
     .optional(),
   digest: BodyDigest.optional(),
+  reportsDelivery: z.boolean().default(false).meta({
+    description:
+      'Whether you report with payments.delivered that the answer has left. If not, the payment counts as delivered when it is settled.',
+  }),
 })
 export type VerifyRequest = z.output<typeof VerifyRequest>
 
@@ -160,6 +168,10 @@ export const VerifiedPayment = z.strictObject({
   settledAt: Instant.nullable(),
   settlementPending: z.boolean(),
   settlementToken: z.string(),
+  redeemable: z.boolean().meta({
+    description:
+      'Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not.',
+  }),
 })
 
 export const SettleRequest = z.strictObject({ paymentId: id('pay'), settlementToken: z.string().min(1).max(256) })
@@ -168,6 +180,10 @@ export type SettleRequest = z.output<typeof SettleRequest>
 export const Settlement = z.strictObject({
   txHash: z.string().nullable(),
   settledAt: Instant,
+  redemptionRequested: z.boolean().meta({
+    description:
+      'Whether the payer has asked for the answer again since. If so, take the right to serve it with payments.redeem before the answer leaves.',
+  }),
   receipt: z.string().nullable().meta({
     description:
       'A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in which transaction. Null where payer or resource is not known.',
@@ -199,6 +215,11 @@ export const Payment = z.strictObject({
   failureReason: z.string().nullable(),
   vaultId: z.string().nullable(),
   sessionId: z.string().nullable(),
+  deliveredAt: Instant.nullable().meta({
+    description:
+      'When the answer was handed to the payer; of callers that do not report delivery, when it was settled.',
+  }),
+  redeemedAt: Instant.nullable().meta({ description: 'When the answer was handed out by a redemption.' }),
   createdAt: Instant,
 })
 

@@ -3,24 +3,26 @@ import { gather } from '../../platform/db/gather.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { Reply } from '../../platform/operation.ts'
 import { pause } from '../../platform/work/runner.ts'
+import { relays } from '../relayer/index.ts'
 import { fail, failBody } from './errors.ts'
 import { signReceipt } from './offers/sign.ts'
+import { paymentPurpose } from './relay.ts'
 import type { SettleRequest } from './schema.ts'
-import { listOutcomes, markSettling, type Outcome } from './settlement-store.ts'
+import { listOutcomes, markingSettling, type Outcome } from './settlement-store.ts'
 import { findPayment, type PaymentRow } from './store.ts'
 
 const pollMs = 40
 
 /** Asks for settlement and tells how it went; shared by all requests of a process, so that waiting costs one query a turn. */
 export interface Settlements {
-  /** Durable: once this returns, the settlement lane finishes it by itself, whatever happens to this process. */
+  /** Durable: once this returns, the relayer finishes it by itself, whatever happens to this process. */
   ask(paymentId: PaymentId): Promise<void>
   outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>
 }
 
 export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, nudge: () => void): Settlements {
   const ask = gather<PaymentId, true>({ itemsMax: 256, roundsMax: 2 }, async (paymentIds) => {
-    await markSettling(deps.db, paymentIds, deps.clock.now())
+    await relays.enqueue(deps.db, paymentPurpose, markingSettling(paymentIds, deps.clock.now()))
     nudge()
     return paymentIds.map(() => true)
   })
@@ -68,7 +70,8 @@ export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsy
 
 async function present(ctx: Ctx, payment: PaymentRow, waitMs: number): Promise<Reply> {
   if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
-  if (isEnded(payment.status)) return settlementReply(ctx, { ...payment, inBlock: true })
+  if (isEnded(payment.status))
+    return settlementReply(ctx, { ...payment, inBlock: true, redemptionRequested: payment.redemptionUntil !== null })
   return settlementReply(ctx, { ...payment, ...(await ctx.settlements.outcome(payment.id, waitMs)) })
 }
 
@@ -86,10 +89,13 @@ export async function settlementState(ctx: Ctx, paymentId: string): Promise<Repl
  * While the outcome is open, a hash says that a block shows the money moving: what was only sent may still fail by the payer's doing, who can
  * spend the money first or take the authorisation back. Callers give goods out on it.
  */
-async function settlementReply(ctx: Ctx, payment: PaymentRow & Pick<Outcome, 'inBlock'>): Promise<Reply> {
-  const { txHash, settledAt } = payment
+async function settlementReply(
+  ctx: Ctx,
+  payment: PaymentRow & Pick<Outcome, 'inBlock' | 'redemptionRequested'>,
+): Promise<Reply> {
+  const { txHash, settledAt, redemptionRequested } = payment
   if (payment.status === 'settled')
-    return new Reply(200, { txHash, settledAt, receipt: await signReceipt(ctx, payment) })
+    return new Reply(200, { txHash, settledAt, redemptionRequested, receipt: await signReceipt(ctx, payment) })
   if (payment.status === 'settlement_failed') throw fail('settlement-failed', { reason: payment.failureReason })
   if (payment.status === 'voided') throw fail('payment-voided', { reason: payment.failureReason })
   return new Reply(202, { status: 'settling', txHash: payment.inBlock ? payment.txHash : null })

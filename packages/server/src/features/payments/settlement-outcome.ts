@@ -4,36 +4,35 @@ import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { markEnded, markSettled, type SettlementRow } from './settlement-store.ts'
+import { countEnded } from './give-back.ts'
+import { type EndedRow, type Ending, markEnded, markSettled } from './outcome-store.ts'
+import type { EndingPayment } from './settlement-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
-/** What telling of an outcome needs of a payment, whatever brought it to the chain. */
-export type EndingPayment = Pick<
-  SettlementRow,
-  'id' | 'organisationId' | 'environment' | 'walletId' | 'rawAmount' | 'decimals' | 'token' | 'chain' | 'payer'
->
+/** A payment that is on chain for good, by this transaction; null where it owed nothing. */
+export interface Settled {
+  readonly payment: EndingPayment
+  readonly txHash: string | null
+}
 
 /**
- * Records that these payments are on chain for good, or with null that they owed nothing: rows, events and one audit record per tenant, in the
- * caller's transaction.
+ * Records that these payments are on chain for good: rows, counts, events and one audit record per tenant, in the caller's
+ * transaction. A payment that was voided becomes settled when the chain shows that it has paid after all.
+ * Answers the ids of those that were not settled before.
  */
-export async function recordSettled(
-  ctx: System,
-  tx: Tx,
-  payments: readonly EndingPayment[],
-  txHash: string | null,
-): Promise<void> {
+export async function recordSettled(ctx: System, tx: Tx, settled: readonly Settled[]): Promise<ReadonlySet<string>> {
   const settledAt = ctx.clock.now()
   const moved = await markSettled(
     tx,
-    payments.map((payment) => payment.id),
-    txHash,
+    settled.map(({ payment: { id }, txHash }) => ({ id, txHash })),
     settledAt,
   )
-  const byTenant = Map.groupBy(
-    payments.filter((payment) => moved.has(payment.id)),
-    tenantKey,
+  await countEnded(tx, moved)
+  const hashes = new Map<string, string | null>(settled.map(({ payment, txHash }) => [payment.id, txHash]))
+  const byTenant = byTenantOf(
+    settled.map(({ payment }) => payment),
+    moved,
   )
   // Each record locks its organisation's log, and two networks may settle for the same organisations at once.
   for (const [, group] of inLockOrder(byTenant)) {
@@ -42,34 +41,66 @@ export async function recordSettled(
       own,
       tx,
       'payment.settled',
-      group.map((payment) => ({ ...outcomePayload(payment), txHash, settledAt: settledAt.toISOString() })),
+      group.map((payment) => {
+        const txHash = hashes.get(payment.id) ?? null
+        return { ...outcomePayload(payment), txHash, settledAt: settledAt.toISOString() }
+      }),
     )
     await own.audit(tx, {
       action: 'payments.settled',
-      target: txHash ?? group.map((payment) => payment.id).join(' '),
+      target: [...new Set(group.map((payment) => hashes.get(payment.id) ?? payment.id))].join(' '),
       details: { payments: group.map((payment) => payment.id) },
     })
   }
+  return new Set(moved.map(({ id }) => id))
 }
 
-/** Records that a payment ended without money moving. */
+/**
+ * Records that these payments ended without money moving: rows, events, audit records, and their counts and gas given back, in the
+ * caller's transaction. Those that have ended before are left as they are. Answers the ids of the others.
+ */
 export async function recordEnded(
   ctx: System,
   tx: Tx,
-  payment: EndingPayment,
-  status: 'settlement_failed' | 'voided',
-  reason: string,
+  payments: readonly EndingPayment[],
+  ending: Ending,
+): Promise<ReadonlySet<string>> {
+  const moved = await markEnded(
+    tx,
+    payments.map((payment) => payment.id),
+    ending,
+  )
+  await countEnded(tx, moved)
+  for (const [, group] of inLockOrder(byTenantOf(payments, moved)))
+    await announceEnded(tenantCtx(ctx, group), tx, group, ending)
+  return new Set(moved.map(({ id }) => id))
+}
+
+async function announceEnded(
+  ctx: Ctx,
+  tx: Tx,
+  group: readonly EndingPayment[],
+  { status, reason }: Ending,
 ): Promise<void> {
-  if ((await markEnded(tx, payment.id, status, reason)) === 0) return
-  const own = tenantCtx(ctx, [payment])
   if (status === 'settlement_failed') {
-    await own.publish(tx, 'payment.settlement_failed', {
-      ...outcomePayload(payment),
-      reason,
-      failedAt: ctx.clock.now().toISOString(),
-    })
+    const failedAt = ctx.clock.now().toISOString()
+    await publishEvents(
+      ctx,
+      tx,
+      'payment.settlement_failed',
+      group.map((payment) => ({ ...outcomePayload(payment), reason, failedAt })),
+    )
   }
-  await own.audit(tx, { action: `payments.${status}`, target: payment.id, details: { reason } })
+  for (const { id } of group) await ctx.audit(tx, { action: `payments.${status}`, target: id, details: { reason } })
+}
+
+/** Of these payments those that moved, by tenant. */
+function byTenantOf(payments: readonly EndingPayment[], moved: readonly EndedRow[]): Map<string, EndingPayment[]> {
+  const ids = new Set<string>(moved.map(({ id }) => id))
+  return Map.groupBy(
+    payments.filter(({ id }) => ids.has(id)),
+    tenantKey,
+  )
 }
 
 function outcomePayload(payment: EndingPayment): Record<string, unknown> {

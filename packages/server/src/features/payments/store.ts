@@ -1,54 +1,13 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import type { ApiKeyId, PaymentId, PaymentLogId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
+import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
+import { Delivery } from './delivery/store.ts'
 import { type LogFilters, paymentStatuses } from './schema.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
-
-const StoredSignature = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('ecdsa'), v: z.union([z.literal(27), z.literal(28)]), r: HexText, s: HexText }),
-  z.object({ kind: z.literal('bytes'), signature: HexText }),
-])
-
-/** What settlement needs of a signed EIP-3009 authorisation, as stored. Integers are decimal text. */
-export const StoredAuthorization = z.object({
-  kind: z.literal('eip3009').default('eip3009'),
-  from: HexText,
-  to: HexText,
-  value: z.string(),
-  validAfter: z.string(),
-  validBefore: z.string(),
-  nonce: HexText,
-  signature: StoredSignature,
-  deployment: z.object({ factory: HexText, calldata: HexText }).nullable(),
-})
-export type StoredAuthorization = z.output<typeof StoredAuthorization>
-
-/** A signed Permit2 transfer for one of the x402 proxies (x402 schemes exact and upto on EVM), as stored. */
-export const StoredPermit2 = z.object({
-  kind: z.literal('permit2'),
-  scheme: z.enum(['exact', 'upto']),
-  /** The x402 proxy that may spend it. */
-  spender: HexText,
-  owner: HexText,
-  token: HexText,
-  /** The most that may be taken. */
-  permitted: z.string(),
-  /** What is taken; for upto known when settlement is asked for. */
-  charged: z.string(),
-  nonce: z.string(),
-  deadline: z.string(),
-  witness: z.object({ to: HexText, validAfter: z.string(), facilitator: HexText.nullable() }),
-  signature: HexText,
-  /** A signed EIP-2612 permit that lets Permit2 spend (extension eip2612GasSponsoring). */
-  permit2612: z
-    .object({ value: z.string(), deadline: z.string(), v: z.number(), r: HexText, s: HexText })
-    .nullable()
-    .default(null),
-})
-export type StoredPermit2 = z.output<typeof StoredPermit2>
 
 /** A whole transaction that the payer signed, on Tempo, to be broadcast as it is. */
 export const StoredTempoTransaction = z.object({
@@ -63,6 +22,8 @@ export const StoredTempoTransaction = z.object({
   sponsoredGas: z.string(),
 })
 export type StoredTempoTransaction = z.output<typeof StoredTempoTransaction>
+
+export { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 
 /** What brings a payment to its chain. */
 export const StoredSettlement = z.union([StoredPermit2, StoredTempoTransaction, StoredAuthorization])
@@ -100,21 +61,28 @@ export const PaymentRow = z.object({
   description: z.string().nullable(),
   status: z.enum(paymentStatuses),
   failureReason: z.string().nullable(),
-  settleAttempt: z.number(),
-  chainTransactionId: z.string().nullable(),
   txHash: z.string().nullable(),
   settledAt: z.date().nullable(),
   vaultId: z.string().nullable(),
   sessionId: z.string().nullable(),
+  delivery: Delivery.nullable(),
+  deliveredAt: z.date().nullable(),
+  redeemedAt: z.date().nullable(),
+  redemptionToken: z.string().nullable(),
+  redemptionUntil: z.date().nullable(),
   createdAt: z.date(),
 })
 export type PaymentRow = z.output<typeof PaymentRow>
 
-const columns = sql`id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, door, scheme, challenge_id, payment_identifier,
-  payment_fingerprint, answered_at, chain, network, token, asset, decimals, raw_amount, payer, pay_to, settlement, valid_before, resource, route, method, description, status, failure_reason, settle_attempt,
-  chain_transaction_id, tx_hash, settled_at, vault_id, session_id, created_at`
+/** The columns that recording a payment writes, in the one list of them; the others have defaults. */
+export const recordedColumns = sql`id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key, door,
+  scheme, challenge_id, payment_identifier, payment_fingerprint, chain, network, token, asset, decimals, raw_amount, payer, pay_to, settlement,
+  valid_before, resource, route, method, description, status, tx_hash, settling_at, settled_at, delivery, gas_reserved_nano_usd,
+  check_at, created_at`
 
-const IdRow = z.object({ id: z.string() })
+const columns = sql`${recordedColumns}, answered_at, failure_reason, vault_id, session_id,
+  delivered_at, redeemed_at, redemption_token, redemption_until`
+
 const ClaimRow = z.object({ claimKey: z.string() })
 const CountRow = z.object({ count: z.bigint() })
 
@@ -153,39 +121,9 @@ export interface NewPayment {
   readonly txHash: string | null
   readonly settlingAt: Date | null
   readonly settledAt: Date | null
+  /** Of a caller that reports delivery; null for all others. */
+  readonly delivery: Delivery | null
   readonly createdAt: Date
-}
-
-/**
- * Inserts those payments whose claim nobody holds and answers their ids. The unique claim spans organisations: of any
- * number of copies of one authorisation, sent anywhere at once, one row is made. Rows go in by claim order, so two
- * batches that share claims wait for each other and never lock up.
- */
-export async function insertPayments(
-  tx: Tx,
-  tenant: Tenant,
-  payments: readonly NewPayment[],
-): Promise<ReadonlySet<string>> {
-  const rows = payments.map((payment) => ({ ...payment, rawAmount: payment.rawAmount.toString() }))
-  const inserted = await tx.many(
-    IdRow,
-    sql`
-    insert into payments (id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key,
-      door, scheme, challenge_id, payment_identifier, payment_fingerprint, chain, network, token, asset, decimals, raw_amount, payer, pay_to,
-      settlement, valid_before, resource, route, method, description, status, tx_hash, settling_at, settled_at, created_at)
-    select id, "logId", ${tenant.organisationId}, ${tenant.environment}, "walletId", "apiKeyId", protocol, "protocolVersion", "claimKey",
-      door, scheme, "challengeId", "paymentIdentifier", "paymentFingerprint", chain, network, token, asset, decimals, "rawAmount", payer, "payTo",
-      nullif(settlement, 'null'::jsonb), "validBefore", resource, route, method, description, status, "txHash", "settlingAt", "settledAt", "createdAt"
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given (id text, "logId" text, "walletId" text, "apiKeyId" text,
-      protocol text, "protocolVersion" smallint, "claimKey" text, door text, scheme text, "challengeId" text, "paymentIdentifier" text,
-      "paymentFingerprint" text, chain text, network text, token text, asset text, decimals smallint, "rawAmount" numeric, payer text, "payTo" text,
-      settlement jsonb, "validBefore" timestamptz, resource text, route text, method text, description text, status text, "txHash" text,
-      "settlingAt" timestamptz, "settledAt" timestamptz, "createdAt" timestamptz)
-    order by "claimKey"
-    on conflict do nothing
-    returning id`,
-  )
-  return new Set(inserted.map((row) => row.id))
 }
 
 /** Which of these claims are taken, by any organisation. */
@@ -261,13 +199,14 @@ function matching(tenant: Tenant, filters: LogFilters): Sql {
     and (${from}::timestamptz is null or created_at >= ${from}) and (${to}::timestamptz is null or created_at < ${to})`
 }
 
-/** The payments of a month, for rebuilding the counter. */
+/** The payments of a month that were not lost, for rebuilding the counter. */
 export async function countPaymentsBetween(db: Queryable, tenant: Tenant, from: Date, to: Date): Promise<number> {
   const row = await db.one(
     CountRow,
     sql`
     select count(*) as count from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${from} and created_at < ${to}`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${from} and created_at < ${to}
+      and status not in ('voided', 'settlement_failed')`,
   )
   return Number(row.count)
 }

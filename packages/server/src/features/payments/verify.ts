@@ -5,6 +5,7 @@ import { isProblem } from '../../platform/errors.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { answerOf } from './answer.ts'
 import { isStub, judgeCredential, refused } from './credential.ts'
+import { challengeIdOf } from './delivery/challenge-id.ts'
 import { fail } from './errors.ts'
 import { verifyMpp } from './mpp/verify.ts'
 import { commonFields, newPayment } from './new-payment.ts'
@@ -31,15 +32,18 @@ export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z
   const tokens = payableTokens(ctx, wallet)
   const signed = judgeCredential(ctx, request.credential, tokens, (token) => {
     const rawAmount = rawPrice(request.price, token)
-    refuseBelowMinimum(ctx, rawAmount, token)
+    refuseBelowMinimum(ctx, wallet.network, token, rawAmount)
     return { network: wallet.network, token, rawAmount, payTo: wallet.address }
   })
   const name = await nameOf(ctx, signed.payload)
   await refuseStrangeToken(ctx, wallet.network, signed.token)
   const judged = { ...signed, verdict: await withAccountAsItIs(ctx, wallet.network, signed.verdict) }
-  const payment = { ...newPayment(ctx, request, wallet, judged), ...name }
-  await refuseByChain(ctx, wallet.network, judged, payment)
-  await ctx.recordPayment({ ctx, payment }).catch(async (error: unknown) => {
+  const draft = newPayment(ctx, request, wallet, judged)
+  const offered = await challengeIdOf(ctx, signed.payload)
+  const delivery = draft.delivery === null ? null : { ...draft.delivery, challengeId: offered }
+  const payment = { ...draft, ...name, delivery }
+  const funds = await refuseByChain(ctx, wallet.network, judged, payment)
+  await ctx.recordPayment({ ctx, payment, funds }).catch(async (error: unknown) => {
     // Of two payments that take one name at the same time, the second learns that the name was the matter.
     if (isProblem(error, 'duplicate-payment')) await nameOf(ctx, signed.payload)
     throw error

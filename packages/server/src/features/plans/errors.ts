@@ -20,7 +20,7 @@ export const gasErrors = {
   'settlement-budget-exceeded': {
     status: 429,
     title: 'Settlement Budget Exceeded',
-    detail: 'The gas that the operator grants this organisation per network and day is used up.',
+    detail: 'What the operator spends on gas for this organisation per network and day is used up.',
   },
 } as const
 

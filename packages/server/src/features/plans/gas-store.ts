@@ -2,41 +2,58 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 
-const Gas = z.string().transform((text) => BigInt(text))
+const NanoUsd = z.string().transform((text) => BigInt(text))
 
-/** Gas reserved on a day, by network, without holding it. */
-export async function listGasReserved(
-  db: Queryable,
-  tenant: Tenant,
-  day: string,
-): Promise<ReadonlyMap<string, bigint>> {
+/** A day's budget on one network: of an organisation in one environment. */
+export interface GasBudget {
+  readonly tenant: Tenant
+  readonly network: string
+  readonly day: string
+}
+
+/** What is reserved and used of a day's budgets, by network, in billionths of a US dollar, without a lock. */
+export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): Promise<ReadonlyMap<string, bigint>> {
   const rows = await db.many(
-    z.object({ network: z.string(), gasReserved: Gas }),
+    z.object({ network: z.string(), nanoUsd: NanoUsd }),
     sql`
-    select network, gas_reserved from settlement_budgets
+    select network, nano_usd from gas_budgets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and day = ${day}`,
   )
-  return new Map(rows.map((row) => [row.network, row.gasReserved]))
+  return new Map(rows.map((row) => [row.network, row.nanoUsd]))
 }
 
-/** Locks the day's gas budget and answers what is reserved of it. */
-export async function lockGasReserved(tx: Tx, tenant: Tenant, network: string, day: string): Promise<bigint> {
-  await tx.run(sql`
-    insert into settlement_budgets (organisation_id, environment, network, day, gas_reserved)
-    values (${tenant.organisationId}, ${tenant.environment}, ${network}, ${day}, 0) on conflict do nothing`)
-  const row = await tx.one(
-    z.object({ gasReserved: Gas }),
-    sql`
-    select gas_reserved from settlement_budgets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network} and day = ${day}
-    for update`,
-  )
-  return row.gasReserved
+/**
+ * Of one budget after another until the transaction ends: whoever takes from a budget with a limit locks it first. By name and not by
+ * row, because the row of a day is not there before its first payment.
+ */
+export function gasLockName({ tenant: { organisationId, environment }, network }: Omit<GasBudget, 'day'>): string {
+  return `gas-budget:${organisationId}/${environment}/${network}`
 }
 
-/** Reserves gas of a day's budget, which the caller holds by `lockGasReserved`. */
-export async function addGasReserved(tx: Tx, tenant: Tenant, network: string, day: string, gas: bigint): Promise<void> {
+/** Locks a budget and answers what is taken of it. */
+export async function lockGasTaken(tx: Tx, budget: GasBudget): Promise<bigint> {
+  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${gasLockName(budget)}, 0))`)
+  return (await listGasTaken(tx, budget.tenant, budget.day)).get(budget.network) ?? 0n
+}
+
+export interface GasChange extends GasBudget {
+  /** Below zero it gives back. */
+  readonly nanoUsd: bigint
+}
+
+/** Adds to budgets of any organisations, in one statement that locks their rows in one order. */
+export async function changeGas(tx: Tx, changes: readonly GasChange[]): Promise<void> {
+  const rows = changes
+    .filter(({ nanoUsd }) => nanoUsd !== 0n)
+    .map(({ tenant: { organisationId, environment }, network, day, nanoUsd }) => {
+      return { organisationId, environment, network, day, nanoUsd: nanoUsd.toString() }
+    })
+  if (rows.length === 0) return
   await tx.run(sql`
-    update settlement_budgets set gas_reserved = gas_reserved + ${gas.toString()}
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network} and day = ${day}`)
+    insert into gas_budgets (organisation_id, environment, network, day, nano_usd)
+    select "organisationId", environment, network, day, sum("nanoUsd")
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given ("organisationId" text, environment text, network text, day date, "nanoUsd" numeric)
+    group by "organisationId", environment, network, day
+    order by "organisationId" collate "C", environment collate "C", network collate "C", day
+    on conflict (organisation_id, environment, network, day) do update set nano_usd = gas_budgets.nano_usd + excluded.nano_usd`)
 }

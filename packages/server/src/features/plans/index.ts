@@ -1,9 +1,19 @@
+export { areStale, type CoinPrices, parseCoinPrices, shippedCoinPrices } from './coin-prices.ts'
 export { countOrRefuse } from './count.ts'
 export { gasErrors, limitError, planErrors } from './errors.ts'
-export { hasGasLeft, takeGas, takeGasOfEach } from './gas.ts'
-export { addGasReserved, listGasReserved, lockGasReserved } from './gas-store.ts'
+export { gasLeft, hasGasLeft, reserveForEach } from './gas.ts'
+export { createGasPrices, type GasPrices } from './gas-prices.ts'
+export { changeGas, type GasChange, gasLockName } from './gas-store.ts'
 export { type Plan, PlanName, planNames, plans, unlimited } from './plans.ts'
 export { dayOf, monthAround, monthOf, periodOf, quotas, type UsageKind, usageKinds } from './quotas.ts'
 export type { Recount } from './recount.ts'
-export { addToCounter, listCounters, lockCounter, planOf, setCounter } from './store.ts'
+export {
+  addToCounter,
+  type CounterChange,
+  changeCounters,
+  listCounters,
+  lockCounter,
+  planOf,
+  setCounter,
+} from './store.ts'
 export { type ShownUsage, type UsageFigure, usageOf } from './usage.ts'

@@ -1,10 +1,12 @@
+import type { GasPrices } from './gas-prices.ts'
 import type { Recount } from './recount.ts'
 
 declare module '../../platform/ctx.ts' {
   interface Ports {
     /** How each room counts what it holds; a kind that is not here is left as its counter stands. */
     readonly recounts: readonly Recount[]
-    /** Gas that one organisation's settlements, sweeps and authorised transfers may use per network and UTC day. */
-    readonly settleGasPerDayMax: bigint
+    /** What one organisation's payments, sweeps and gasless transfers may cost the operator per network and UTC day, in billionths of a US dollar. */
+    readonly settleNanoUsdPerDayMax: bigint
+    readonly gasPrices: GasPrices
   }
 }

@@ -49,6 +49,27 @@ export async function addToCounter(tx: Tx, tenant: Tenant, kind: UsageKind, peri
     on conflict (organisation_id, environment, kind, period) do update set used = usage_counters.used + excluded.used`)
 }
 
+export interface CounterChange {
+  readonly tenant: Tenant
+  readonly kind: UsageKind
+  readonly period: string
+  /** Below zero it takes away. */
+  readonly n: number
+}
+
+/** Adds to counters of any tenants, in one statement that locks their rows in one order. */
+export async function changeCounters(tx: Tx, changes: readonly CounterChange[]): Promise<void> {
+  const rows = changes.filter(({ n }) => n !== 0).map(({ tenant, ...change }) => ({ ...tenant, ...change }))
+  if (rows.length === 0) return
+  await tx.run(sql`
+    insert into usage_counters (organisation_id, environment, kind, period, used)
+    select "organisationId", environment, kind, period, sum(n)
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given ("organisationId" text, environment text, kind text, period text, n bigint)
+    group by "organisationId", environment, kind, period
+    order by "organisationId" collate "C", environment collate "C", kind collate "C", period
+    on conflict (organisation_id, environment, kind, period) do update set used = usage_counters.used + excluded.used`)
+}
+
 /** Sets a counter to what was recounted; the caller holds it by `lockCounter`. */
 export async function setCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string, used: number): Promise<void> {
   await tx.run(sql`

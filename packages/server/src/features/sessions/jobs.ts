@@ -1,18 +1,29 @@
+import type { Ctx } from '../../platform/ctx.ts'
 import type { Recurring } from '../../platform/job.ts'
+import { markOver } from '../vaults/index.ts'
 import { markRevoked } from './store.ts'
 
 const most = 500
 
 /**
- * Revokes the sessions of payments that failed or lapsed: their token's hash is forgotten. They open nothing from the moment that
- * the payment ended, since every look asks for its status; this makes it last. Revoking what is revoked changes nothing.
+ * Revokes the sessions of payments that failed or were voided, and ends their vaults: the hash of their token is forgotten, and their place in the
+ * quota is free again. They open nothing from the moment that the payment ended, since every look reads its status; this makes it
+ * last. Revoking what is revoked changes nothing.
  */
 const revokeUnpaid: Recurring = {
   name: 'sessions.revoke-unpaid',
   everyMs: 30_000,
-  run: async ({ db, clock }) => {
-    while ((await markRevoked(db, clock.now(), most)) === most);
+  run: async (ctx) => {
+    while ((await revokeBatch(ctx)) === most);
   },
+}
+
+function revokeBatch({ db, clock }: Pick<Ctx, 'db' | 'clock'>): Promise<number> {
+  return db.tx(async (tx) => {
+    const vaultIds = await markRevoked(tx, clock.now(), most)
+    await markOver(tx, vaultIds, clock.now())
+    return vaultIds.length
+  })
 }
 
 export const sessionRecurring: readonly Recurring[] = [revokeUnpaid]

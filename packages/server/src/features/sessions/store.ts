@@ -80,12 +80,19 @@ export async function replaceToken(tx: Tx, tenant: Tenant, sessionId: SessionId,
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${sessionId} and revoked_at is null`)
 }
 
-/** Revokes the sessions of payments that ended without money, of any tenant; answers how many. */
-export function markRevoked(db: Queryable, now: Date, most: number): Promise<number> {
-  return db.run(sql`
+const RevokedRow = z.object({ vaultId: id('vlt') })
+
+/** Revokes the sessions of payments that ended without money, of any tenant; answers their vaults. */
+export async function markRevoked(tx: Tx, now: Date, most: number): Promise<z.output<typeof RevokedRow>['vaultId'][]> {
+  const rows = await tx.many(
+    RevokedRow,
+    sql`
     update sessions set revoked_at = ${now}, token_hash = null, expires_at = least(expires_at, ${now})
     where id in (
       select sessions.id from payments join sessions on sessions.id = payments.session_id
       where payments.session_id is not null and payments.status in ('settlement_failed', 'voided') and sessions.revoked_at is null
-      limit ${most} for update of sessions skip locked)`)
+      limit ${most} for update of sessions skip locked)
+    returning vault_id`,
+  )
+  return rows.map(({ vaultId }) => vaultId)
 }

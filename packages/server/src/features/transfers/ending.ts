@@ -57,7 +57,7 @@ function recordOf(transfer: TransferRow): AuditEntry {
 
 /** Whether the money is where it was; what a token, Tempo's guard or a partner took and did not deliver has left the wallet, and stays counted. */
 function isBack({ status, reason }: TransferRow): boolean {
-  return status === 'failed' && reason !== 'not-received' && reason !== 'refund-outstanding'
+  return status === 'failed' && reason !== 'not-received'
 }
 
 /** A bridge that took the money is always told of: whoever asked was told at most that it is under way. */

@@ -1,5 +1,6 @@
 import { bytesToHex, type Network, networkByName, sameAddress, tokenBySymbol, zeroAddress } from '@purser/protocol'
-import type { PlannedCall, RouteRequest, RouteStatus } from '../../partners/routing/port.ts'
+import type { PlannedCall, RouteRequest, RouteStatus, RoutingPartner } from '../../partners/routing/port.ts'
+import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
@@ -8,8 +9,10 @@ import { findSource, lockSource } from '../wallets/index.ts'
 import { end } from './ending.ts'
 import { nextLook } from './pace.ts'
 import { allowanceOf, endOf, slippageBps } from './partner.ts'
+import { proveCall } from './proof.ts'
 import { canPay, readPurse } from './purse.ts'
-import { markFailing, markRefunded, setRefundLookAt } from './refund-store.ts'
+import { publishRefunded, publishRefundOverdue } from './refund-events.ts'
+import { markFailing, markRefunded } from './refund-store.ts'
 import { listSteps, listToLookAt, markArrived, setLookAt, setPartnerStatus, takeMessage } from './route-store.ts'
 import { assignStep, findNextStep, insertSteps, lockTransfer, type StepRow, type TransferRow } from './store.ts'
 import { type Coin, feeOfCall, gasLimitOf } from './weigh.ts'
@@ -75,20 +78,28 @@ async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise
     const allowed = await allowanceOf(chain, token.address, { owner: step.sender, spender: step.toAddress })
     if (allowed < transfer.rawAmount) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, null)))
   }
+  const proof = isExpired(ctx, transfer)
+    ? undefined
+    : await proveCall(ctx, chain, partnerOf(ctx, transfer), {
+        ...{ request: requestOf(transfer), before: [] },
+        call: { ...call, chainId: network.chainId },
+      })
   const trial = await chain.tryCall(call)
   await ctx.db.tx(async (tx) => {
     const held = await lockTransfer(tx, transfer.id)
     const next = await findNextStep(tx, transfer.id)
     if (held.endedAt !== null || held.lookAt === null || next?.position !== step.position) return
-    if (isExpired(ctx, held)) return end(ctx, tx, held.id, 'quote-expired')
-    if (!trial.ok) return end(ctx, tx, held.id, 'call-refused')
+    if (proof === undefined || isExpired(ctx, held)) return end(ctx, tx, held.id, 'quote-expired')
+    // A node that simulates may be back before the quote is over.
+    if (proof.outcome === 'unable') return setLookAt(tx, held.id, nextLook(ctx, null))
+    if (!trial.ok || proof.outcome !== 'proven') return end(ctx, tx, held.id, 'call-refused')
     const gasLimit = gasLimitOf(trial.gas)
     if (gasLimit > step.gasLimit) return end(ctx, tx, held.id, 'too-much-gas')
-    const planned = { ...call, network, gasLimit, purpose: transferPurpose }
-    const transactionId = await ctx.accountLanes.plan(tx, step.sender, planned)
+    const transaction = { ...call, network, gasLimit, purpose: transferPurpose }
+    const transactionId = await ctx.lanes.plan(tx, step.sender, transaction)
     if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
     await setLookAt(tx, held.id, null)
-    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+    tx.afterCommit(() => ctx.lanes.notify(network))
   })
 }
 
@@ -103,12 +114,20 @@ function networkOf(name: string): Network {
   return network
 }
 
-export async function askStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
-  const { partner: name, partnerReference: reference, txHash, environment } = transfer
+function partnerOf(ctx: Work, { partner: name, environment }: TransferRow): RoutingPartner {
   const partner = name === null ? undefined : ctx.routingPartners[environment][name]
-  if (partner === undefined || reference === null || txHash === null)
-    throw new Error('a transfer under way with a partner that this deployment does not have')
-  const status = await partner.status({ request: requestOf(transfer), reference, txHash })
+  if (partner === undefined) throw new Error('a transfer under way with a partner that this deployment does not have')
+  return partner
+}
+
+export async function askStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
+  const { partnerReference: reference, txHash } = transfer
+  const partner = partnerOf(ctx, transfer)
+  if (reference === null || txHash === null) throw new Error('a transfer that no partner was given')
+  const status = await partner.status({
+    ...{ request: requestOf(transfer), reference, txHash },
+    rawOutMin: transfer.rawOutMin ?? 0n,
+  })
   if (status.state === 'pending' && status.isUnknown === true)
     ctx.log.warn({ transferId: transfer.id, partnerStatus: status.partnerStatus }, 'nobody documented this; it waits')
   return status
@@ -148,29 +167,27 @@ async function conclude(
   }
   if (status.state === 'pending') return setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
   const { refund, partnerStatus } = status
-  if (refund !== 'done') return awaitRefund(ctx, tx, transfer, { refund, partnerStatus })
+  if (refund !== 'done') return awaitRefund(ctx, tx, transfer, partnerStatus)
   await markRefunded(tx, transfer.id, { hash: status.refundTxHash, now })
+  if (transfer.refundOverdueEventId !== null) await publishRefunded(ctx, tx, transfer, status.refundTxHash)
   await end(ctx, tx, transfer.id, 'refunded')
 }
 
-/** From the first time on that the partner said that it fails: a refund that it speaks of, and one that it does not. */
-const refundMsMax = { pending: 72 * 3_600_000, unknown: 24 * 3_600_000 } as const
+/** From the first time on that the partner said that it fails. */
+const refundOverdueMs = 72 * 3_600_000
+const overdueLookMs = 3_600_000
 
-/** Waits on for the refund, and ends the transfer where it does not come in time; it is asked for after that too. */
-async function awaitRefund(
-  ctx: Work,
-  tx: Tx,
-  transfer: TransferRow,
-  { refund, partnerStatus }: { readonly refund: keyof typeof refundMsMax; readonly partnerStatus: string },
-): Promise<void> {
-  const { id: transferId, partner, txHash } = transfer
+/** Waits for the refund for as long as it takes: the money has left, and the partner may still deliver it. One that is overdue is reported once. */
+async function awaitRefund(ctx: Work, tx: Tx, transfer: TransferRow, partnerStatus: string): Promise<void> {
   const now = ctx.clock.now()
-  const failingSince = await markFailing(tx, transferId, now)
-  if (now.getTime() - failingSince.getTime() < refundMsMax[refund])
-    return setLookAt(tx, transferId, nextLook(ctx, transfer.createdAt))
-  ctx.log.error({ transferId, partner, partnerStatus, txHash, failingSince }, 'a transfer ended with its refund owed')
-  await setRefundLookAt(tx, transferId, now)
-  await end(ctx, tx, transferId, 'refund-outstanding')
+  const failingSince = await markFailing(tx, transfer.id, now)
+  if (now.getTime() - failingSince.getTime() < refundOverdueMs)
+    return setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
+  await setLookAt(tx, transfer.id, instantOf(now.getTime() + overdueLookMs))
+  if (transfer.refundOverdueEventId !== null) return
+  const { id: transferId, partner, txHash } = transfer
+  ctx.log.error({ transferId, partner, partnerStatus, txHash, failingSince }, 'the refund of a transfer is overdue')
+  await publishRefundOverdue(ctx, tx, transfer, failingSince)
 }
 
 /** Two burns that are alike differ by nothing but the message that Circle gave each: one that was delivered once has paid one transfer. */
@@ -200,7 +217,7 @@ async function claim(
   const sender = source.masterAddress
   const purse = await readPurse(ctx, { network, address: sender })
   const gasLimit = await triedGas(ctx, network, { ...call, from: sender })
-  if (gasLimit !== undefined) await ctx.accountLanes.prepare(network, sender)
+  if (gasLimit !== undefined) await ctx.lanes.prepare(network, sender)
   await ctx.db.tx(async (tx) => {
     // Its transfers weigh the master too: under the same lock, which is always taken before that of a transfer.
     await lockSource(tx, forTenant(ctx, transfer).tenant, sender)
@@ -219,9 +236,9 @@ async function claim(
     const { to: toAddress, data, value } = call
     const place = { transferId: held.id, position: steps.length }
     const planned = { network, to: toAddress, data, value, gasLimit, purpose: transferPurpose }
-    const transactionId = await ctx.accountLanes.plan(tx, sender, planned)
+    const transactionId = await ctx.lanes.plan(tx, sender, planned)
     await insertSteps(tx, [{ ...place, kind: 'claim', sender, toAddress, data, value, gasLimit, transactionId }])
-    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+    tx.afterCommit(() => ctx.lanes.notify(network))
   })
 }
 

@@ -28,25 +28,22 @@ type Work = Omit<Ctx, 'tenant'>
  */
 export function transferHandler(deps: Deps): LaneHandler {
   const ctx = systemCtx(deps)
-  const several = {
-    onSent: (tx: Tx, transactions: readonly LaneTransaction[]) => markStepsSent(tx, transactions),
-    onMined: (tx: Tx, mined: readonly MinedTransaction[]) => inTurns(tx, mined, (turn) => onMined(ctx, tx, turn)),
-    onFinal: (tx: Tx, mined: readonly MinedTransaction[]) => ending(ctx, tx, mined, onFinal),
-    onMinedAndFinal: (tx: Tx, mined: readonly MinedTransaction[]) => ending(ctx, tx, mined, onMinedAndFinal),
-  }
   return {
     purpose: transferPurpose,
-    several,
-    async onReorganised(tx, transaction) {
-      const { step, transfer } = await held(tx, transaction)
-      if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, null)
+    onSent: (tx, transactions) => markStepsSent(tx, transactions),
+    onMined: (tx, mined) => inTurns(tx, mined, (turn) => onMined(ctx, tx, turn)),
+    async onReorganised(tx, transactions) {
+      for (const { step, transfer } of await lockSteps(tx, transactions))
+        if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, null)
     },
-    async onDisplaced(tx, transaction) {
-      const { step, transfer } = await held(tx, transaction)
-      await markStepsDone(tx, [step], ctx.clock.now())
-      if (await isDecidedBy(tx, step)) await end(ctx, tx, transfer.id, 'nonce-used-elsewhere')
+    async onReplaced(tx, transactions) {
+      for (const { step, transfer } of await lockSteps(tx, transactions)) {
+        await markStepsDone(tx, [step], ctx.clock.now())
+        if (await isDecidedBy(tx, step)) await end(ctx, tx, transfer.id, 'nonce-used-elsewhere')
+      }
     },
-    onFinal: (tx, transaction, receipt) => several.onFinal(tx, [{ transaction, receipt }]),
+    onFinal: (tx, mined) => ending(ctx, tx, mined, onFinal),
+    onMinedAndFinal: (tx, mined) => ending(ctx, tx, mined, onMinedAndFinal),
   }
 }
 
@@ -62,13 +59,13 @@ async function ending(
   await auditEnds(ctx, tx, ended)
 }
 
-interface Held {
+interface LockedStep {
   readonly transaction: LaneTransaction
   readonly step: StepRow
   readonly transfer: TransferRow
 }
 
-type Seen = Held & { readonly receipt: Receipt }
+type Seen = LockedStep & { readonly receipt: Receipt }
 
 /** What blocks say, as of now. */
 async function onMined(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
@@ -160,7 +157,7 @@ async function inTurns(
   const receipts = new Map(mined.map(({ transaction, receipt }) => [transaction.id, receipt]))
   let left = mined.map(({ transaction }) => transaction)
   while (left.length > 0) {
-    const taken = await heldAll(tx, left)
+    const taken = await lockSteps(tx, left)
     const first = new Map(taken.toReversed().map((one) => [one.transfer.id, one]))
     const turn = [...first.values()].flatMap((one) => {
       const receipt = receipts.get(one.transaction.id)
@@ -190,14 +187,8 @@ function movesMoney({ kind }: StepRow): boolean {
   return kind === 'send' || kind === 'partner'
 }
 
-async function held(tx: Tx, transaction: LaneTransaction): Promise<Held> {
-  const [one] = await heldAll(tx, [transaction])
-  if (one === undefined) throw new Error('a transaction of no transfer')
-  return one
-}
-
-/** In the order in which they were given. */
-async function heldAll(tx: Tx, transactions: readonly LaneTransaction[]): Promise<Held[]> {
+/** The steps of these transactions, in their order, and the transfers that they are of, locked until the database transaction ends. */
+async function lockSteps(tx: Tx, transactions: readonly LaneTransaction[]): Promise<LockedStep[]> {
   const found = await listStepsOf(
     tx,
     transactions.map(({ id }) => id),
@@ -270,7 +261,7 @@ async function goOn(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> {
   if (next.kind === 'partner' || isExpired(ctx, transfer)) return setLookAt(tx, transfer.id, ctx.clock.now())
   const { sender, toAddress: to, data, value, gasLimit } = next
   const planned = { network, to, data: bytesToHex(data), value, gasLimit, purpose: transferPurpose }
-  const transactionId = await ctx.accountLanes.plan(tx, sender, planned)
+  const transactionId = await ctx.lanes.plan(tx, sender, planned)
   if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
-  tx.afterCommit(() => ctx.accountLanes.nudge(network))
+  tx.afterCommit(() => ctx.lanes.notify(network))
 }

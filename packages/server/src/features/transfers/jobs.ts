@@ -3,8 +3,8 @@ import type { Recurring } from '../../platform/job.ts'
 import { resolveAuthorised } from './authorised/resolve.ts'
 import { tell } from './ending.ts'
 import { followPartners } from './follow.ts'
-import { watchOwedRefunds } from './late-refunds.ts'
 import { listUnanswered } from './outcome-store.ts'
+import { sweepQuotes } from './quotes.ts'
 import { refillChildren } from './refill.ts'
 import { revokeApprovals } from './revoke.ts'
 import { lockTransfer } from './store.ts'
@@ -32,8 +32,8 @@ const tellUnanswered: Recurring = {
 export const transferRecurring: readonly Recurring[] = [
   tellUnanswered,
   followPartners,
-  watchOwedRefunds,
   resolveAuthorised,
   refillChildren,
   revokeApprovals,
+  sweepQuotes,
 ]

@@ -1,18 +1,10 @@
-import {
-  type Address,
-  bytesToHex,
-  type Hex,
-  keccak256,
-  type Network,
-  sameAddress,
-  utf8,
-  zeroAddress,
-} from '@purser/protocol'
+import { type Address, type Hex, type Network, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import type { PartnerName, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
+import type { PartnerName, RouteEnd, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { fail } from './errors.ts'
 import type { PlannedStep } from './plan.ts'
+import { proveCall } from './proof.ts'
 import { type Coin, gasLimitOf } from './weigh.ts'
 
 /** Most that may be lost between the quote and the arrival, in hundredths of a percent. */
@@ -27,9 +19,9 @@ export function endOf(network: Network, { symbol, address, decimals }: Coin): Ro
 
 /** Asks the partner what it would do, and takes only what is exactly what was asked for. Nothing moves. */
 export async function askQuote(ctx: Ctx, name: PartnerName, request: RouteRequest): Promise<RouteQuote> {
-  const partner = ctx.routingPartners[ctx.tenant.environment][name]
-  if (partner === undefined) throw fail('partner-unavailable')
-  const quoted = await partner.quote(request)
+  const quoted = await partnerNamed(ctx, name).quote(request)
+  if (!quoted.ok && quoted.notUnderstood !== undefined)
+    ctx.log.warn({ partner: name, call: quoted.notUnderstood }, 'a partner offers a call that is not understood here')
   if (!quoted.ok && quoted.reason !== 'unsafe') throw fail('no-route', { partner: name, reason: quoted.reason })
   const unsafe = quoted.ok ? whyNotTaken(quoted.quote, request, ctx.clock.now()) : quoted.words
   if (!quoted.ok || unsafe !== undefined) {
@@ -69,11 +61,18 @@ export function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date)
 }
 
 /**
- * The partner's calls as steps. What can be tried now is; a call that needs its approval first is tried when that is in a block. On Tempo
- * both are one transaction, tried together, of which nothing remains when it fails.
+ * The partner's calls as steps, once a simulation has shown what they do together. A call that needs its approval first is simulated again
+ * when that is in a block. On Tempo both are one transaction, of which nothing remains when it fails.
  */
-export async function partnerSteps(chain: Chain, sender: Address, quote: RouteQuote): Promise<PlannedStep[]> {
+export async function partnerSteps(
+  ctx: Ctx,
+  chain: Chain,
+  request: RouteRequest,
+  quote: RouteQuote,
+): Promise<PlannedStep[]> {
   const { calls } = quote
+  await refuseUnproven(ctx, chain, request, quote)
+  const sender = request.fromAddress
   if (chain.network.nativeCoin === null) return [await oneStep(chain, sender, quote)]
   return Promise.all(
     calls.map(async ({ to, value, data }, index): Promise<PlannedStep> => {
@@ -85,6 +84,26 @@ export async function partnerSteps(chain: Chain, sender: Address, quote: RouteQu
       return { ...step, gasLimit: gasLimitOf(trial.gas) }
     }),
   )
+}
+
+async function refuseUnproven(
+  ctx: Ctx,
+  chain: Chain,
+  request: RouteRequest,
+  { partner: name, calls }: RouteQuote,
+): Promise<void> {
+  const call = calls.at(-1)
+  if (call === undefined) throw new Error('a quote without a call')
+  const proof = await proveCall(ctx, chain, partnerNamed(ctx, name), { request, before: calls.slice(0, -1), call })
+  if (proof.outcome === 'refused') throw fail('transfer-reverted', { reason: proof.reason })
+  if (proof.outcome === 'unable') throw fail('partner-unavailable', { partner: name, reason: 'cannot-simulate' })
+  if (proof.outcome === 'differs') throw fail('partner-unavailable', { partner: name, reason: 'unsafe-call' })
+}
+
+function partnerNamed(ctx: Ctx, name: PartnerName): RoutingPartner {
+  const partner = ctx.routingPartners[ctx.tenant.environment][name]
+  if (partner === undefined) throw fail('partner-unavailable')
+  return partner
 }
 
 /** Bytes of call data in one of Tempo's transactions, which are read back when they are signed, up to a length. */
@@ -114,10 +133,6 @@ export async function allowanceOf(
 ): Promise<bigint> {
   const answer = await chain.call(token, `${selectors.allowance}${word(owner)}${word(spender)}`)
   return /^0x[0-9a-f]{64}$/i.test(answer) ? BigInt(answer) : 0n
-}
-
-function selectorOf(signature: string): Hex {
-  return bytesToHex(keccak256(utf8(signature)).subarray(0, 4))
 }
 
 function word(value: bigint | Address): string {

@@ -7,7 +7,6 @@ import {
   type Network,
   parseAmount,
   resolveNetwork,
-  sameAddress,
   tokenBySymbol,
 } from '@purser/protocol'
 import type { Chain, LaneCall, OfferedFees } from '../../chain/port.ts'
@@ -15,13 +14,14 @@ import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../part
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
-import { findSource, type SourceWallet } from '../wallets/index.ts'
+import { findSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
 import { isAuthorisable } from './authorised/terms.ts'
 import { fail } from './errors.ts'
 import { type Facts, readFacts } from './facts.ts'
 import { readAgain } from './facts-again.ts'
+import { askQuoteAbove, floorOf } from './floor.ts'
 import type { Held } from './held.ts'
-import { askQuote, endOf, partnerSteps, slippageBps } from './partner.ts'
+import { endOf, partnerSteps, slippageBps } from './partner.ts'
 import type { NewTransfer } from './schema.ts'
 import {
   type Coin,
@@ -92,8 +92,11 @@ export interface TransferPlan {
   readonly quote: RouteQuote | undefined
 }
 
-/** Reads the request, the wallet and the chain, and says what would be sent; refuses what cannot be. Nothing is stored. */
-export async function planTransfer(ctx: Ctx, request: NewTransfer): Promise<TransferPlan> {
+/**
+ * Reads the request, the wallet and the chain, and says what would be sent; refuses what cannot be. Nothing is stored. `readFloor` says the
+ * least that must arrive.
+ */
+export async function planTransfer(ctx: Ctx, request: NewTransfer, readFloor = floorOf): Promise<TransferPlan> {
   refuseOtherKind(request)
   const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
   if (source === undefined) throw fail('wallet-not-found')
@@ -103,13 +106,13 @@ export async function planTransfer(ctx: Ctx, request: NewTransfer): Promise<Tran
   const coin = coinOf(network, request.fromToken, '/fromToken')
   const toCoin = coinOf(target, request.toToken, '/toToken')
   const rawAmount = amountOf(request.amount, coin)
-  refuseBurning(request.toAddress, coin)
+  refuseServiceAddress(ctx, request.toAddress, '/toAddress')
   const ends = { from: endOf(network, coin), to: endOf(target, toCoin) }
   const choice = ctx.chooseRoute(ends, ctx.tenant.environment)
   refusePartnerless(ctx, choice)
-  if (choice.route !== 'direct') refuseBurning(request.toAddress, toCoin)
   await refuseFlagged(ctx, request.toAddress)
-  const wish = { source, network, coin, rawAmount, to: request.toAddress, ends, choice }
+  const floor = await readFloor(ctx, { request, source, network, target, coin, toCoin, rawAmount, choice })
+  const wish = { source, network, coin, toCoin, rawAmount, floor, to: request.toAddress, ends, choice }
   const priced = await price(ctx, ctx.chains.on(network), wish)
   const gasWords = priced.steps.length === 0 ? ' The service pays the gas.' : ''
   const routeReason = `${choice.why}${gasWords}${keptWords(priced.quote, [coin, toCoin])}`
@@ -159,24 +162,23 @@ function amountOf(text: string, { decimals, symbol }: Coin): bigint {
   throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
 }
 
-/** A token sent to its own contract is gone: it is the one contract address that people paste by mistake. */
-function refuseBurning(to: Address, { address }: Coin): void {
-  if (address === undefined || !sameAddress(to, address)) return
-  const errors = [{ path: '/toAddress', message: "is the token's own contract, from which nothing comes back" }]
-  throw failPlatform('validation-error', { errors })
-}
-
-/** While nobody can say (a stale list, an oracle that fails) money goes out all the same: what is listed is known to be. */
+/** Listed recipients are always refused. With live keys, nothing is sent while neither the list nor the oracle can judge the recipient. */
 async function refuseFlagged(ctx: Ctx, to: Address): Promise<void> {
-  const round = await ctx.screening.screen([to])
-  if (round.of(to, ctx.tenant.environment).result === 'flagged') throw fail('recipient-flagged')
+  const { environment } = ctx.tenant
+  const { result, reason, oracle } = (await ctx.screening.screen([to])).of(to, environment)
+  if (result === 'flagged') throw fail('recipient-flagged')
+  const isUnknown = reason === 'list-stale' && oracle !== 'clean'
+  if (environment === 'live' && isUnknown) throw fail('screening-unavailable')
 }
 
 interface Wish {
   readonly source: SourceWallet
   readonly network: Network
   readonly coin: Coin
+  readonly toCoin: Coin
   readonly rawAmount: bigint
+  /** The least that must arrive, in the smallest unit of `toCoin`. */
+  readonly floor: bigint
   readonly to: Address
   readonly ends: { readonly from: RouteEnd; readonly to: RouteEnd }
   readonly choice: RouteChoice
@@ -220,8 +222,10 @@ async function priceBy(ctx: Ctx, chain: Chain, wish: Wish, facts: Facts): Promis
     held: held.unscreened,
   }
   refuseShort([amountNeed])
-  const quote = wish.choice.route === 'direct' ? undefined : await askQuote(ctx, wish.choice.partner, requestOf(wish))
-  const sends = quote === undefined ? [await tried(chain, wish)] : await partnerSteps(chain, wish.source.address, quote)
+  const routed = requestOf(wish)
+  const { choice } = wish
+  const quote = choice.route === 'direct' ? undefined : await askQuoteAbove(ctx, choice.partner, routed, wish)
+  const sends = quote === undefined ? [await tried(chain, wish)] : await partnerSteps(ctx, chain, routed, quote)
   const costs = { own: sends, fees, funds, amountNeed }
   const { left, ...sent } = await pricedOn(ctx, wish, costs)
   return { ...sent, quote, room: { left, since, prices: fees, held, sweeping } }

@@ -6,6 +6,7 @@ import { storeAuthorisations } from './authorised/terms.ts'
 import { transferPurpose } from './follow.ts'
 import type { Answered } from './outcome-store.ts'
 import type { TransferPlan } from './plan.ts'
+import { takeQuotes } from './quote-use.ts'
 import { haveRoom, overtakenBy } from './room.ts'
 import type { NewTransfer } from './schema.ts'
 import { insertSteps, insertTransfers, type StoredTransfer, type TransferId, type TransferPurpose } from './store.ts'
@@ -82,6 +83,8 @@ type Named = Intent & { readonly intent: Intent; readonly transferId: TransferId
 
 async function store(ctx: Ctx, tx: Tx, made: readonly Named[]): Promise<void> {
   if (made.length === 0) return
+  const unquoted = await takeQuotes(ctx, tx, made)
+  if (unquoted.size > 0) throw new LeftOut(unquoted)
   await insertTransfers(tx, ctx.tenant, made.map(rowOf))
   const own = made.filter(({ plan }) => plan.steps.length > 0)
   if (own.length > 0) await storeSteps(ctx, tx, own)
@@ -105,7 +108,7 @@ async function storeSteps(ctx: Ctx, tx: Tx, made: readonly Named[]): Promise<voi
       return { account: step.sender, planned: { ...step, network, purpose: transferPurpose } }
     },
   )
-  const transactionIds = await ctx.accountLanes.planAll(tx, firsts)
+  const transactionIds = await ctx.lanes.planAll(tx, firsts)
   await insertSteps(
     tx,
     made.flatMap(({ transferId, plan: { steps } }, index) =>
@@ -115,8 +118,7 @@ async function storeSteps(ctx: Ctx, tx: Tx, made: readonly Named[]): Promise<voi
       }),
     ),
   )
-  for (const network of new Set(made.map(({ plan }) => plan.network)))
-    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+  for (const network of new Set(made.map(({ plan }) => plan.network))) tx.afterCommit(() => ctx.lanes.notify(network))
 }
 
 /** What the wallet's spend policy judges. */
@@ -159,6 +161,8 @@ function rowOf({ ctx, transferId, request, plan, purpose, answered }: Named): St
     toDecimals: quote === undefined ? null : toCoin.decimals,
     rawOut: quote?.rawOut ?? null,
     rawOutMin: quote?.rawOutMin ?? null,
+    reference: request.reference ?? null,
+    metadata: request.metadata ?? {},
     purpose,
     answered: answered ?? null,
     createdAt: ctx.clock.now(),

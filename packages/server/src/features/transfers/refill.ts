@@ -59,7 +59,7 @@ async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise
   const purse = await readPurse(ctx, { network, address: source.masterAddress })
   const value = await lackOf(ctx, waiting, purse)
   if (value === 0n) return
-  await ctx.accountLanes.prepare(network, source.masterAddress)
+  await ctx.lanes.prepare(network, source.masterAddress)
   if (!(await storeRefill(ctx, waiting, { purse, value })))
     ctx.log.warn({ transferId: waiting.transferId, value }, 'a master cannot pay for the gas that its child lacks')
 }
@@ -97,9 +97,9 @@ function storeRefill(
     const place = { transferId, position: steps.length }
     const call = { data: '0x', value, gasLimit: plainGas } as const
     const planned = { ...call, network, to: child, purpose: transferPurpose }
-    const transactionId = await ctx.accountLanes.plan(tx, sender, planned)
+    const transactionId = await ctx.lanes.plan(tx, sender, planned)
     await insertSteps(tx, [{ ...place, ...call, kind: 'refill', sender, toAddress: child, transactionId }])
-    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+    tx.afterCommit(() => ctx.lanes.notify(network))
     return true
   })
 }

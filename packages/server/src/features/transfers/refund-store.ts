@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { columns, type TransferId, TransferRow } from './store.ts'
+import { sql, type Tx } from '../../platform/db/db.ts'
+import type { EventId } from '../../platform/ids.ts'
+import type { TransferId } from './store.ts'
 
 /** Since when the partner fails; now where it says so for the first time. The caller holds the row. */
 export async function markFailing(tx: Tx, transferId: TransferId, now: Date): Promise<Date> {
@@ -23,37 +24,7 @@ export interface Refund {
   readonly now: Date
 }
 
-/** Transfers that ended while their partner owed a refund and are due to be asked about, longest due first. */
-export function listOwed(db: Queryable, now: Date): Promise<TransferRow[]> {
-  return db.many(
-    TransferRow,
-    sql`select ${columns} from transfers where refund_look_at <= ${now} order by refund_look_at limit 100`,
-  )
-}
-
-/** Null where nobody asks any more. */
-export async function setRefundLookAt(db: Queryable, transferId: TransferId, lookAt: Date | null): Promise<void> {
-  await db.run(sql`update transfers set refund_look_at = ${lookAt} where id = ${transferId}`)
-}
-
-/** Holds the row; whether its refund is still to be asked for. */
-export async function lockOwed(tx: Tx, transferId: TransferId): Promise<boolean> {
-  const row = await tx.one(
-    z.object({ isOwed: z.boolean() }),
-    sql`select refund_look_at is not null as is_owed from transfers where id = ${transferId} for update`,
-  )
-  return row.isOwed
-}
-
-/** The money came back after the end, which stays as it was. */
-export async function markRefundedLate(tx: Tx, transferId: TransferId, refund: Refund): Promise<void> {
-  await tx.run(sql`
-    update transfers set refund_tx_hash = ${refund.hash ?? null}, refunded_at = ${refund.now}, refund_look_at = null
-    where id = ${transferId} and ended_at is not null`)
-}
-
-/** The partner paid out after the end, which stays as it was. */
-export async function markArrivedLate(tx: Tx, transferId: TransferId, hash: string | undefined): Promise<void> {
-  await tx.run(sql`
-    update transfers set destination_tx_hash = ${hash ?? null}, refund_look_at = null where id = ${transferId} and ended_at is not null`)
+/** This event reported that the refund is overdue. */
+export async function markRefundOverdue(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {
+  await tx.run(sql`update transfers set refund_overdue_event_id = ${eventId} where id = ${transferId}`)
 }

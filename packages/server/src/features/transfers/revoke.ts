@@ -110,9 +110,9 @@ function store(ctx: Work, transfer: TransferRow, { approval, purse, data, gasLim
     const place = { transferId: transfer.id, position: (await listSteps(tx, transfer.id)).length }
     const call = { data, value: 0n, gasLimit }
     const planned = { ...call, network, to: toAddress, purpose: transferPurpose }
-    const transactionId = await ctx.accountLanes.plan(tx, sender, planned)
+    const transactionId = await ctx.lanes.plan(tx, sender, planned)
     await insertSteps(tx, [{ ...place, ...call, kind: 'revoke', sender, toAddress, transactionId }])
     await own.audit(tx, { action: 'transfers.revoke', target: transfer.id, details: { token: toAddress, spender } })
-    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+    tx.afterCommit(() => ctx.lanes.notify(network))
   })
 }

@@ -65,7 +65,6 @@ function nameOf({ source, network, coin, room: { since, prices, held, sweeping }
     prices.l1Fee,
     held.frozen,
     held.unscreened,
-    held.since?.getTime(),
     sweeping,
   ]
   return [source.id, network.name, coin.symbol, ...weighed].join(' ')

@@ -4,8 +4,9 @@ import { type Operation, operation } from '../../platform/operation.ts'
 import { failChainName } from '../chains/index.ts'
 import { policyErrors } from '../wallets/index.ts'
 import { fail } from './errors.ts'
-import { NewTransfer, Transfer, TransferListQuery, TransferParams, TransferQuote } from './schema.ts'
-import { createTransfer, getTransfer, pageOfTransfers, quoteTransfer, transferState } from './transfer.ts'
+import { quoteTransfer } from './quotes.ts'
+import { NewTransfer, NewTransferQuote, Transfer, TransferListQuery, TransferParams, TransferQuote } from './schema.ts'
+import { createTransfer, getTransfer, pageOfTransfers, transferState } from './transfer.ts'
 
 const { 'transfer-not-found': notFound, ...refusals } = fail.table
 /** What planning a transfer may refuse; for whoever else plans one. */
@@ -41,11 +42,12 @@ export const transferOperations: readonly Operation[] = [
     agent: 'reads',
     method: 'POST',
     path: '/wallet-infra/transfer/quote',
-    summary: 'Say what a transfer would cost and how it would go; nothing moves.',
-    input: NewTransfer,
+    summary: 'Say what a transfer would cost, how it would go and what would arrive at least; nothing moves.',
+    description: 'A transfer that names the `quoteId` within 60 seconds brings at least `minToAmount`, or is refused.',
+    input: NewTransferQuote,
     output: TransferQuote,
     errors: transferPlanErrors,
-    // It asks a chain, which no transaction waits for; nothing is made, so nothing is tied to a key.
+    // It asks a chain, which no transaction waits for; a repeat makes another quote, so nothing is tied to a key.
     idempotency: 'intent',
     run: (ctx, { body }) => quoteTransfer(ctx, body),
   }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
-import { Instant, PageQuery } from '../../platform/wire.ts'
+import { Instant, Metadata, PageQuery, text } from '../../platform/wire.ts'
 import { ChainName } from '../chains/index.ts'
 import { EvmAddress } from '../wallets/index.ts'
 
@@ -17,8 +17,23 @@ export const NewTransfer = z.strictObject({
   toChain: ChainName,
   toToken: TokenSymbol,
   amount: Amount,
+  minToAmount: Amount.optional().meta({
+    description:
+      'Least that must arrive, in whole tokens of toToken; less is `price-too-low`. Left out: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.',
+    example: '12.4',
+  }),
+  quoteId: id('qte').optional().meta({
+    description: 'A quote of this transfer, for 60 seconds and once: at least its minToAmount arrives.',
+  }),
+  reference: text(80, 1)
+    .optional()
+    .meta({ description: 'Your own name for it; it is answered and goes nowhere else.' }),
+  metadata: Metadata.optional(),
 })
 export type NewTransfer = z.output<typeof NewTransfer>
+
+export const NewTransferQuote = NewTransfer.omit({ quoteId: true, reference: true, metadata: true })
+export type NewTransferQuote = z.output<typeof NewTransferQuote>
 
 export const RouteName = z.enum(['direct', 'partner-swap', 'partner-bridge'])
 
@@ -31,6 +46,7 @@ const moved = {
   toAmount: z
     .string()
     .meta({ description: 'What is expected to arrive, then what arrived, in whole tokens of toToken.' }),
+  minToAmount: z.string().meta({ description: 'What arrives at least, in whole tokens of toToken.' }),
   feeAmount: z.string().meta({ description: 'What the chain took, or is expected to take at most, in feeToken.' }),
   feeToken: z.string(),
   route: RouteName,
@@ -53,12 +69,16 @@ export const Transfer = z.strictObject({
   refundedAt: Instant.nullable().meta({
     description: 'When a partner gave the money back; it may come after the transfer has failed.',
   }),
+  reference: z.string().nullable(),
+  metadata: z.record(z.string(), z.unknown()),
   createdAt: Instant,
   confirmedAt: Instant.nullable(),
 })
 export type Transfer = z.input<typeof Transfer>
 
 export const TransferQuote = z.strictObject({
+  quoteId: id('qte').meta({ description: 'For a transfer that is to go as quoted.' }),
+  expiresAt: Instant.meta({ description: 'The quote may be used until then.' }),
   ...moved,
   deniedBy: z
     .string()

@@ -5,37 +5,18 @@ import type { Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
-import { keepRefusal, type PolicyOperation, policyWouldDeny } from '../wallets/index.ts'
+import { keepRefusal, type PolicyOperation } from '../wallets/index.ts'
 import { answeredState } from './answering.ts'
 import { arrivedOf } from './arrived.ts'
 import { fail } from './errors.ts'
 import type { Answered } from './outcome-store.ts'
 import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
-import { LeftOut, outgoing, storeTransfers } from './record.ts'
+import { LeftOut, storeTransfers } from './record.ts'
 import { notOvertaken } from './room.ts'
 import { recordTransfer } from './rounds.ts'
-import type { NewTransfer, Transfer, TransferListQuery, TransferQuote } from './schema.ts'
+import type { NewTransfer, Transfer, TransferListQuery } from './schema.ts'
 import { findOwnTransfer, listTransfers, type TransferId, type TransferRow } from './store.ts'
 import { waitForOutcome } from './waiting.ts'
-
-/** What a transfer would cost and how it would go; moves nothing. */
-export async function quoteTransfer(ctx: Ctx, request: NewTransfer): Promise<TransferQuote> {
-  const plan = await planTransfer(ctx, request)
-  const amount = formatAmount(plan.rawAmount, plan.coin.decimals)
-  return {
-    fromChain: plan.fromChain,
-    toChain: request.toChain,
-    fromToken: request.fromToken,
-    toToken: request.toToken,
-    amount,
-    toAmount: plan.quote === undefined ? amount : formatAmount(plan.quote.rawOut, plan.toCoin.decimals),
-    feeAmount: formatAmount(plan.rawFee, plan.feeCoin.decimals),
-    feeToken: plan.feeCoin.symbol,
-    route: plan.route,
-    routeReason: plan.routeReason,
-    deniedBy: await policyWouldDeny(ctx, outgoing(request, plan)),
-  }
-}
 
 /**
  * Moves money out of a managed wallet, once. The intent, its first nonce and the Idempotency-Key commit together before anything is
@@ -76,7 +57,7 @@ async function makeTransfer(
 
 /** Before `storeTransfer`, and outside any transaction: asks the chain for the first nonces of accounts that never sent. */
 export async function prepareTransfer(ctx: Ctx, plan: TransferPlan): Promise<void> {
-  for (const { sender } of plan.steps) await ctx.accountLanes.prepare(plan.network, sender)
+  for (const { sender } of plan.steps) await ctx.lanes.prepare(plan.network, sender)
 }
 
 /** Stores the planned transfer of a withdrawal in the caller's transaction, as `recordTransfer` does a caller's own. */
@@ -138,6 +119,7 @@ function shown(row: TransferRow): Transfer {
     toToken: row.toToken,
     amount,
     ...arrivedOf(row),
+    minToAmount: row.rawOutMin === null ? amount : formatAmount(row.rawOutMin, row.toDecimals ?? row.decimals),
     feeAmount: formatAmount(row.rawFee, feeDecimals),
     feeToken: feeSymbol,
     route: row.route,
@@ -146,6 +128,8 @@ function shown(row: TransferRow): Transfer {
     reason: row.status === 'failed' ? row.reason : null,
     refundTxHash: row.refundTxHash,
     refundedAt: row.refundedAt,
+    reference: row.reference,
+    metadata: row.metadata,
     createdAt: row.createdAt,
     confirmedAt: row.confirmedAt,
   }

@@ -1,6 +1,7 @@
 export { createVaultIn, type VaultOrder } from './create.ts'
 export { type Appended, appendVaultEvent, type VaultHappening } from './events.ts'
 export { fileUrl, sweepFiles, vaultFileOperations } from './files/index.ts'
+export { markOver } from './lapse-store.ts'
 export { followVaults } from './lifecycle.ts'
 export type { TtlBounds } from './ports.ts'
 export { vaultRecounts } from './recount.ts'

@@ -18,6 +18,22 @@ export function countLapsed(db: Queryable, tenant: Tenant, now: Date): Promise<C
   )
 }
 
+/** How many present vaults belong to payments that nobody has asked to settle yet. */
+export async function countUnpaid(db: Queryable, tenant: Tenant, now: Date): Promise<number> {
+  const row = await db.one(
+    z.object({ vaults: z.bigint().transform(Number) }),
+    sql`
+    select count(*) as vaults from vaults join payments on payments.id = vaults.payment_id and payments.status = 'verified'
+    where vaults.organisation_id = ${tenant.organisationId} and vaults.environment = ${tenant.environment} and vaults.expires_at > ${now}`,
+  )
+  return row.vaults
+}
+
+/** Ends vaults now, unless they are kept for good. */
+export async function markOver(tx: Tx, vaultIds: readonly VaultId[], now: Date): Promise<void> {
+  await tx.run(sql`update vaults set expires_at = ${now} where id = any(${vaultIds}::text[]) and expires_at > ${now}`)
+}
+
 /** How many vaults of a kind there are, counted from the records. */
 export async function countVaults(db: Queryable, tenant: Tenant, countedAs: 'active' | 'persisted'): Promise<number> {
   const row = await db.one(

@@ -15,7 +15,7 @@ import {
   usageOf,
 } from '../plans/index.ts'
 import { fail } from './errors.ts'
-import { countLapsed } from './lapse-store.ts'
+import { countLapsed, countUnpaid } from './lapse-store.ts'
 import type { VaultQuota } from './schema.ts'
 import type { VaultRow } from './store.ts'
 import { isGone } from './vault.ts'
@@ -32,7 +32,8 @@ export interface Taken {
 }
 
 /**
- * Counts more of a kind in the transaction that makes it, or refuses with the document's limit error. What belongs to
+ * Counts more of a kind in the transaction that makes it, or refuses with the document's limit error. Vaults of payments that nobody has asked to
+ * settle are in the counter and keep no other out, because they cost a stranger nothing. What belongs to
  * vaults that are gone but not swept is still in the counter and does not stand in the way: it is taken off before
  * anybody is refused, exactly, since whoever sweeps needs the counter that is held here. No vault row is asked for under
  * it, which could lock up.
@@ -44,7 +45,7 @@ export async function takeOrRefuse(tx: Tx, ctx: Limits, plan: Plan, { kind, coun
   if (limit !== unlimited) {
     const used = await lockCounter(tx, ctx.tenant, kind, period)
     if (used + count > limit) {
-      const current = used - (await lapsedOf(tx, ctx.tenant, kind, now))
+      const current = used - (await notCounted(tx, ctx.tenant, kind, now))
       if (current + count > limit) throw limitError(ctx, quotas[kind].code, limit, current)
     }
   }
@@ -55,13 +56,13 @@ export async function takeOrRefuse(tx: Tx, ctx: Limits, plan: Plan, { kind, coun
 export async function holdStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): Promise<number> {
   const now = ctx.clock.now()
   const used = await lockCounter(tx, ctx.tenant, 'storageBytes', periodOf('storageBytes', now))
-  return used - (await lapsedOf(tx, ctx.tenant, 'storageBytes', now))
+  return used - (await notCounted(tx, ctx.tenant, 'storageBytes', now))
 }
 
-async function lapsedOf(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {
+async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {
   if (kind === 'persistedVaults') return 0
   const lapsed = await countLapsed(db, tenant, now)
-  return kind === 'activeVaults' ? lapsed.vaults : lapsed.bytes
+  return kind === 'activeVaults' ? lapsed.vaults + (await countUnpaid(db, tenant, now)) : lapsed.bytes
 }
 
 /**

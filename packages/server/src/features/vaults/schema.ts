@@ -1,7 +1,7 @@
 import { durationSecondsMax, parseDuration, sealLimits } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
-import { Instant, Metadata, PageQuery, StorableJsonObject, text } from '../../platform/wire.ts'
+import { AnyJsonObject, Instant, Metadata, PageQuery, text } from '../../platform/wire.ts'
 
 /** A time to live as the API writes it (`30m`, `24h`, `7d`), read into seconds. */
 const Ttl = z
@@ -19,7 +19,7 @@ const Ttl = z
   .meta({ example: '24h' })
 
 /** Any JSON object that has a canonical text: what is hashed must come back as it was. */
-export const JsonData = StorableJsonObject.refine(
+export const JsonData = AnyJsonObject.refine(
   hasFiniteNumbers,
   'must have no number beyond what a double-precision float holds',
 )

@@ -12,11 +12,12 @@ import {
   type World,
 } from '../../../test/world.ts'
 import { sql } from '../../platform/db/db.ts'
+import { EvmAddress } from './schema.ts'
 
 let world: World
 
 beforeAll(async () => {
-  world = await aWorld({ rpcUrls: unreachableMain })
+  world = await aWorld({ rpcUrls: unreachableMain, config: { sandboxScreening: false } })
 })
 afterAll(() => world.stop())
 
@@ -271,3 +272,27 @@ test.each(['/wallet-infra/byo-wallets', '/wallet-infra/master-wallets'])(
     await another.server.stop()
   },
 )
+
+test.each([
+  ['the token of the network', '0x036CbD53842c5426634e7929541eC2318f3dCF7e'],
+  ['a token of another network', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'],
+  ['Multicall3', '0xcA11bde05977b3631167028862bE2a173976CA11'],
+  ['Permit2', '0x000000000022D473030F116dDEE9F6B43aC78BA3'],
+  ['the x402 proxy of exact', '0x402085c248EeA27D92E8b30b2C58ed07f9E20001'],
+  ['the x402 proxy of upto', '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002'],
+  ['the settler', ''],
+])('%s cannot be registered as a wallet', async (_, address) => {
+  const org = await world.organisation()
+  const refused = await register(org, { address: address || world.server.settlerAddress })
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'validation-error'])
+  expect(refused.body.errors).toEqual([
+    { path: '/address', message: expect.stringContaining('money sent there is lost') },
+  ])
+  expect((await world.call(org.testKey, 'GET', path)).list).toEqual([])
+})
+
+test('the example address of the reference can be registered', async () => {
+  const org = await world.organisation()
+  const { example } = EvmAddress.meta() ?? {}
+  expect((await register(org, { address: example })).status).toBe(201)
+})

@@ -1,12 +1,14 @@
 import { type Network, tokenBySymbol } from '@purser/protocol'
 import type { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
+import { isProblem } from '../../platform/errors.ts'
 import { type ByoWalletId, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { enqueue } from '../../platform/work/queue.ts'
 import { networkFor } from '../chains/index.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
+import { refuseServiceAddress } from './contracts.ts'
 import { unwatchAddress, watchAddress } from './deposits/watch.ts'
 import { fail } from './errors.ts'
 import type { ByoWallet, NewByoWallet } from './schema.ts'
@@ -24,6 +26,7 @@ export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoW
     const network = networkFor(request.chain, environment)
     refuseUnknownTokens(network, request.supportedTokens)
     refuseUnwatchable(ctx, network)
+    refuseServiceAddress(ctx, request.address, '/address')
     const wallet: ByoWalletRow = {
       id: newId('byw', ctx),
       address: request.address,
@@ -78,16 +81,31 @@ export async function pageOfByoWallets(ctx: Ctx, query: z.output<typeof PageQuer
 }
 
 /** Stops watching the address and gives its place in the plan back; the address may be registered again. */
-export function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<void> {
+export async function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<void> {
+  const headBlock = await headBlockOf(ctx, await findByoWallet(ctx.db, ctx.tenant, walletId))
   return ctx.db.tx(async (tx) => {
     const now = ctx.clock.now()
     const period = periodOf('byoWallets', now)
     await lockCounter(tx, ctx.tenant, 'byoWallets', period)
     if (!(await markDeleted(tx, ctx.tenant, walletId, now))) throw fail('wallet-not-found')
-    await unwatchAddress(ctx, tx, walletId)
+    await unwatchAddress(ctx, tx, { walletId, headBlock })
     await addToCounter(tx, ctx.tenant, 'byoWallets', period, -1)
     await ctx.audit(tx, { action: 'wallets.byo.delete', target: walletId })
   })
+}
+
+/** The newest block of the wallet's network; undefined where no node says so, which keeps nobody from deleting a wallet. */
+async function headBlockOf(ctx: Ctx, wallet: ByoWalletRow | undefined): Promise<bigint | undefined> {
+  const network = ctx.chains.configured.find(({ name }) => name === wallet?.network)
+  if (network === undefined) return undefined
+  return ctx.chains
+    .on(network)
+    .head()
+    .then(({ number }) => number)
+    .catch((error: unknown) => {
+      if (isProblem(error, 'chain-unavailable')) return undefined
+      throw error
+    })
 }
 
 function shown(row: ByoWalletRow): ByoWallet {

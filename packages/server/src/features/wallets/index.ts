@@ -9,6 +9,7 @@ export {
   signatureOf,
   takesAuthorisations,
 } from './authorisation.ts'
+export { isServiceAddress, refuseServiceAddress } from './contracts.ts'
 export { isVirtual } from './deposits/booking.ts'
 export { depositOperations } from './deposits/routes.ts'
 export { type DepositWatcher, startDepositWatcher } from './deposits/watcher.ts'
@@ -40,10 +41,9 @@ export {
 export { walletRecounts } from './recount.ts'
 export { walletOperations } from './routes.ts'
 export { EvmAddress } from './schema.ts'
-export { type HeldAmount, heldAmounts } from './screening/deposit-store.ts'
+export { type AmountOnHold, amountsOnHold } from './screening/deposit-store.ts'
 export { screeningJobs, screeningRecurring } from './screening/jobs.ts'
-export { unscreenedSince } from './screening/unscreened.ts'
 export { walletSweeps } from './sweep/jobs.ts'
-export { startSweepLanes, sweepHandler } from './sweep/lane.ts'
+export { sweepRelays } from './sweep/relay.ts'
 export { tempoSweepHandler } from './sweep/tempo-handler.ts'
 export { sumUnderSweep } from './sweep/tempo-store.ts'

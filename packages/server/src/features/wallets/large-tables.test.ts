@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { findKeyOfAddress } from './managed/source-store.ts'
-import { heldAmounts, listDueDeposits } from './screening/deposit-store.ts'
+import { amountsOnHold, listDueDeposits } from './screening/deposit-store.ts'
 import { listUnscreenedAmounts } from './sweep/frozen-store.ts'
 import { listSweeps } from './sweep/store.ts'
 import { listPlanned } from './sweep/tempo-store.ts'
@@ -35,9 +35,9 @@ beforeAll(async () => {
     from generate_series(1, ${rows}::int) as n`)
   await db.run(sql`
     insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
-      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at, aml_due_at)
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at, aml_due_at, aml_status)
     select 'wtx_' || n, 'org_1', 'test', 'cad_' || (n % 100 + 1), 'base-sepolia', 'base', '0x' || n, 0, 'in', 'transfer', 'confirmed',
-      '0xtoken', 'USDC', 6, 1, '0xfrom', '0xto', n, '0xblock', now(), now() - interval '1 day', now() - interval '1 hour'
+      '0xtoken', 'USDC', 6, 1, '0xfrom', '0xto', n, '0xblock', now(), now() - interval '1 day', now() - interval '1 hour', case when n % 1000 = 0 then 'pending' else 'clear' end
     from generate_series(1, ${rows}::int) as n`)
   await db.run(sql`
     insert into sweeps (id, organisation_id, environment, master_wallet_id, chain, network, token, decimals, trigger, is_partial, status, created_at)
@@ -96,19 +96,19 @@ test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
     (on) => {
       const walletIds = Array.from({ length: 1_000 }, (_, n) => `cad_${n + 1}`)
       const asked = { network: 'base-sepolia', asset: '0xtoken', walletIds }
-      return listUnscreenedAmounts(on, tenant, asked, new Date(Date.now() - 300_000))
+      return listUnscreenedAmounts(on, tenant, asked)
     },
   ],
   [
     'what is held of a wallet’s token',
     (on) => {
-      const asked = { network: 'base-sepolia', token: '0xtoken', since: new Date(Date.now() - 300_000) } as const
-      return heldAmounts(on, [{ tenant, walletId: 'cad_1', ...asked }])
+      const asked = { network: 'base-sepolia', token: '0xtoken' } as const
+      return amountsOnHold(on, [{ tenant, walletId: 'cad_1', ...asked }])
     },
   ],
   [
     'the next few of many transfers that wait to be tried on Tempo',
-    (on) => listPlanned(on, 'tempo-moderato', { most: 20, unscreenedSince: new Date(Date.now() - 300_000) }),
+    (on) => listPlanned(on, 'tempo-moderato', { most: 20 }),
   ],
   ['a page of a wallet’s sweeps', (on) => listSweeps(on, tenant, 'mwt_1', { limit: 20, after: undefined })],
 ])('%s is found without reading the table', async (_, ask) => {

@@ -7,7 +7,7 @@ import { createWalletDirectory, getPayableWallet, type WalletId } from './index.
 let world: World
 
 beforeAll(async () => {
-  world = await aWorld()
+  world = await aWorld({ config: { sandboxScreening: false } })
 })
 afterAll(() => world.stop())
 

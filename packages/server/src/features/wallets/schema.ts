@@ -17,7 +17,7 @@ export const EvmAddress = z
     ctx.addIssue({ code: 'custom', message, params: { problem: 'address-format-invalid' } })
     return z.NEVER
   })
-  .meta({ example: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' })
+  .meta({ example: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed' })
 
 export const TokenSymbols = z
   .array(z.string().min(1).max(32))

@@ -12,6 +12,8 @@ const outcome = {
   payer: Text.nullable(),
 }
 
+const owed = { transactionId: Text, walletId: Text, route: Text, amount: Text, token: Text, chain: Text }
+
 /**
  * What the payload of each event type holds, as the document and decisions.md have it: amounts are decimals in whole tokens, times
  * ISO 8601 in UTC. They describe what rooms publish; members may be added.
@@ -45,6 +47,14 @@ export const eventPayloads = {
     blockNumber: z.int(),
     confirmedAt: Time,
   }),
+  'wallet.flagged': z.object({
+    walletId: Text,
+    address: Text,
+    transactionId: Text.nullable(),
+    reason: Text,
+    flaggedAt: Time,
+  }),
+  'wallet.cleared': z.object({ walletId: Text, address: Text, transactionId: Text.nullable(), clearedAt: Time }),
   'transfer.completed': z.object({
     transactionId: Text,
     walletId: Text,
@@ -67,6 +77,15 @@ export const eventPayloads = {
     reason: Text,
     refundTxHash: Text.nullable(),
     refundedAt: Time.nullable(),
+  }),
+  'transfer.refund_overdue': z.object({ ...owed, txHash: Text.nullable(), failingSince: Time }),
+  'transfer.refunded': z.object({ ...owed, refundTxHash: Text.nullable(), refundedAt: Time }),
+  'withdrawal.updated': z.object({
+    withdrawalId: Text,
+    walletId: Text,
+    status: Text,
+    refund: Text.nullable(),
+    updatedAt: Time,
   }),
   'withdrawal.completed': z.object({
     withdrawalId: Text,

@@ -6,11 +6,13 @@ import {
   hexToBytes,
   keccak256,
   sameAddress,
+  selectorOf,
   utf8,
 } from '@purser/protocol'
-import type { CallFacts } from './guard.ts'
+import { address, decodeCall, tuple, uint } from './abi.ts'
+import type { CallMeaning } from './guard.ts'
 import type { ChainLog } from './port.ts'
-import { argumentsOf, encodeBytesCall, encodeCall, selectorIn, selectorOf, uintAt } from './words.ts'
+import { encodeBytesCall, encodeCall, uintAt } from './words.ts'
 
 const depositForBurn = selectorOf('depositForBurn(uint256,uint32,bytes32,address,bytes32,uint256,uint32)')
 const receiveMessage = selectorOf('receiveMessage(bytes,bytes)')
@@ -28,7 +30,16 @@ export interface Burn {
   readonly finalityThreshold: 1_000 | 2_000
 }
 
-const words = { destinationCaller: 4, threshold: 6, count: 7 } as const
+/** Arguments of TokenMessengerV2's `depositForBurn` (circlefin/evm-cctp-contracts, v2). The recipient stands in 32 bytes. */
+const burnArguments = tuple({
+  rawAmount: uint(256),
+  destinationDomain: uint(32),
+  recipient: address,
+  burnToken: address,
+  destinationCaller: uint(256),
+  rawFeeMax: uint(256),
+  finalityThreshold: uint(32),
+})
 
 /** TokenMessengerV2's `depositForBurn`. Anybody may deliver the message: it pays the recipient whoever does. */
 export function encodeDepositForBurn(burn: Burn): Hex {
@@ -53,24 +64,24 @@ export function encodeUsedNonces(nonce: Hex): Hex {
   return encodeCall(usedNonces, [nonce])
 }
 
-/** What a burn does, by its bytes. `chainIdOf` names the chain of a domain. */
+/**
+ * What a burn does, by its bytes; undefined for one that only a named account could deliver, or that may cost all. `endOf` names the chain
+ * and the USDC of a domain: what is burnt of the one is minted of the other.
+ */
 export function readDepositForBurn(
   data: Hex,
-  chainIdOf: (domain: number) => number | undefined,
-): CallFacts | undefined {
-  const args = argumentsOf(data)
-  const [rawAmount, domain, recipient] = [args.uint(0), args.uint(1), args.address(2)]
-  const [token, rawFeeMax] = [args.address(3), args.uint(5)]
-  if (selectorIn(data) !== depositForBurn || args.length !== words.count || args.uint(words.destinationCaller) !== 0n)
+  endOf: (domain: number) => { readonly chainId: number; readonly token: Address } | undefined,
+): CallMeaning | undefined {
+  const burn = decodeCall(data, depositForBurn, burnArguments)
+  const end = burn && endOf(Number(burn.destinationDomain))
+  if (burn === undefined || end === undefined) return undefined
+  const { rawAmount, recipient, burnToken: token, rawFeeMax, destinationCaller, finalityThreshold } = burn
+  if (destinationCaller !== 0n || rawFeeMax >= rawAmount || ![1_000n, 2_000n].includes(finalityThreshold))
     return undefined
-  if (rawAmount === undefined || domain === undefined || recipient === undefined) return undefined
-  if (token === undefined || rawFeeMax === undefined) return undefined
-  const destinationChainId = chainIdOf(Number(domain))
   return {
     spends: { token, rawAmount },
-    recipient,
-    rawOutMin: rawAmount - rawFeeMax,
-    ...(destinationChainId === undefined ? {} : { destinationChainId }),
+    arrives: { ...end, recipient, rawMin: rawAmount - rawFeeMax },
+    changes: [{ token, account: 'supply', least: -rawAmount, most: -rawAmount }],
   }
 }
 

@@ -83,6 +83,14 @@ test('a quote burns the exact amount for the receiver, at Circle’s fee and a f
   })
 })
 
+test('less slippage leaves the fee less to rise, and none leaves it nothing', async () => {
+  const minimums = [1, 0].map(async (slippageBps) => cctp.quote({ ...request, slippageBps }))
+  expect(await Promise.all(minimums)).toMatchObject([
+    { quote: { rawOut: 9_998_700n, rawOutMin: 9_998_440n } },
+    { quote: { rawOut: 9_998_700n, rawOutMin: 9_998_700n } },
+  ])
+})
+
 test('where a chain is final at once, or Circle names no early fee, the burn is the ordinary one and free', async () => {
   const slow = async (from: Parameters<typeof endOn>[0]) =>
     cctp.quote(requestFor(endOn(from, 'USDC'), endOn('ethereum', 'USDC')))
@@ -104,7 +112,7 @@ test('there is no quote where Circle does not go, has no fee, or would keep ever
 })
 
 const nonce = `0x${'ab'.repeat(32)}` as const
-const route: SentRoute = { request, reference: '6', txHash: `0x${'12'.repeat(32)}` }
+const route: SentRoute = { request, rawOutMin: 1n, reference: '6', txHash: `0x${'12'.repeat(32)}` }
 const attestation = `0x${'77'.repeat(130)}` as const
 
 /** MessageV2 around BurnMessageV2, as circlefin/evm-cctp-contracts lays them out. */

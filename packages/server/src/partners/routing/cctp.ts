@@ -1,4 +1,4 @@
-import { type Hex, isHex, networks, sameAddress } from '@purser/protocol'
+import { type Hex, isHex, networks, sameAddress, tokenBySymbol } from '@purser/protocol'
 import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
@@ -16,7 +16,7 @@ import {
   readMessagesSent,
 } from './cctp-calls.ts'
 import { cctpChainOf, cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
-import { encodeApprove, type GuardRules, whyNotSigned } from './guard.ts'
+import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import type { ChainReader, Quoted, RouteRequest, RouteStatus, RoutingPartner, SentRoute } from './port.ts'
 import { wordsOf } from './words.ts'
 
@@ -65,6 +65,7 @@ export function createCctp(deps: CctpDeps, settings: CctpSettings): RoutingPartn
   return {
     name: 'cctp',
     quote: (request) => quote(api, deps, request),
+    expects: (request, call) => changesOf(call, request, cctpRules(request)),
     status: (route) => statusOf(api, deps, route),
   }
 }
@@ -86,20 +87,20 @@ async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: Rout
   const chosen = fast ?? fees.value.find(({ finalityThreshold }) => finalityThreshold === 2_000)
   if (chosen === undefined) return { ok: false, reason: 'no-route', words: 'Circle names no fee between these chains.' }
   const rawFee = feeOf(request.rawAmount, chosen.minimumFee)
-  // A fee that rises between quote and burn would make it a slow one.
-  const rawFeeMax = rawFee + (rawFee + 4n) / 5n
+  const rawFeeMax = feeMaxOf(request, rawFee)
   if (rawFeeMax >= request.rawAmount)
     return { ok: false, reason: 'amount-too-low', words: 'The fee would take the whole amount.' }
   const planned = callsOf(request, rawFeeMax, fast === undefined ? 2_000 : 1_000)
-  const unsafe = whyNotSigned(planned, cctpRules(request, rawFeeMax))
-  if (unsafe !== undefined) return { ok: false, reason: 'unsafe', words: unsafe }
+  const rawOutMin = request.rawAmount - rawFeeMax
+  const unsafe = whyNotSigned(planned, request, { ...cctpRules(request), rawOutMin })
+  if (unsafe !== undefined) return refusedFor(unsafe, planned)
   return {
     ok: true,
     quote: {
       partner: 'cctp',
       reference: String(source.domain),
       rawOut: request.rawAmount - rawFee,
-      rawOutMin: request.rawAmount - rawFeeMax,
+      rawOutMin,
       fees: [{ name: 'Circle', symbol: 'USDC', rawAmount: rawFee }],
       etaSeconds: fast === undefined ? source.standardSeconds : source.fastSeconds,
       expiresAt: instantOf(clock.now().getTime() + quoteMs),
@@ -115,6 +116,15 @@ function feeOf(rawAmount: bigint, bps: number): bigint {
   const parts = BigInt(Math.ceil(bps * feeParts))
   const whole = 10_000n * BigInt(feeParts)
   return (rawAmount * parts + whole - 1n) / whole
+}
+
+/** A fee that rises between quote and burn makes the burn a slow one, so that it may rise by a fifth where the slippage leaves as much. */
+function feeMaxOf({ rawAmount, slippageBps }: RouteRequest, rawFee: bigint): bigint {
+  const rawOut = rawAmount - rawFee
+  if (rawOut <= 0n) return rawFee
+  const spare = rawOut - leastOf(rawOut, slippageBps)
+  const wanted = (rawFee + 4n) / 5n
+  return rawFee + (wanted < spare ? wanted : spare)
 }
 
 function callsOf({ from, to, rawAmount, toAddress }: RouteRequest, rawFeeMax: bigint, threshold: 1_000 | 2_000) {
@@ -135,23 +145,13 @@ function callsOf({ from, to, rawAmount, toAddress }: RouteRequest, rawFeeMax: bi
 }
 
 /** Our own calls pass the same guard as a stranger's. */
-function cctpRules(request: RouteRequest, rawFeeMax: bigint): GuardRules {
-  const { tokenMessenger } = cctpContracts(request.from.network)
-  const chainIdOf = (domain: number) =>
-    networks.find((network) => network.isTestnet === request.from.network.isTestnet && cctpDomainOf(network) === domain)
-      ?.chainId
-  return {
-    chainId: request.from.network.chainId,
-    token: request.from.token.address,
-    rawAmount: request.rawAmount,
-    recipient: request.toAddress,
-    destinationChainId: request.to.network.chainId,
-    rawOutMin: request.rawAmount - rawFeeMax,
-    targets: [tokenMessenger],
-    spenders: [tokenMessenger],
-    read: (data) => readDepositForBurn(data, chainIdOf),
-    mustShow: ['spends', 'recipient', 'rawOutMin', 'destinationChainId'],
+function cctpRules({ from }: RouteRequest): GuardRules {
+  const endOf = (domain: number) => {
+    const network = networks.find((one) => one.isTestnet === from.network.isTestnet && cctpDomainOf(one) === domain)
+    const token = network && tokenBySymbol(network, 'USDC')
+    return network === undefined || token === undefined ? undefined : { chainId: network.chainId, token: token.address }
   }
+  return { targets: [cctpContracts(from.network).tokenMessenger], read: (data) => readDepositForBurn(data, endOf) }
 }
 
 async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Promise<RouteStatus> {

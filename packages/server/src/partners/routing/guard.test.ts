@@ -2,40 +2,29 @@ import { uint256Max, zeroAddress } from '@purser/protocol'
 import fc from 'fast-check'
 import { encodeFunctionData, erc20Abi, parseAbi } from 'viem'
 import { expect, test } from 'vitest'
-import { endOn, receiver, stranger } from '../../../test/routes.ts'
-import { type CallFacts, encodeApprove, type GuardReason, type GuardRules, leastOf, whyNotSigned } from './guard.ts'
-import { lifiDiamond } from './lifi.ts'
-import type { PlannedCall } from './port.ts'
+import { endOn, receiver, requestFor, sender, stranger } from '../../../test/routes.ts'
+import { type CallMeaning, encodeApprove, type GuardReason, leastOf, whyNotSigned } from './guard.ts'
+import { lifiDiamond } from './lifi-contracts.ts'
+import type { PlannedCall, RouteRequest } from './port.ts'
 
-const { token } = endOn('base', 'USDC')
-const meant: CallFacts = {
+const request = requestFor(endOn('base', 'USDC'), endOn('optimism', 'USDC'), 100n)
+const { token } = request.from
+const meant: CallMeaning = {
   spends: { token: token.address, rawAmount: 100n },
-  recipient: receiver,
-  rawOutMin: 99n,
-  destinationChainId: 10,
-}
-let facts: CallFacts | undefined = meant
-const rules: GuardRules = {
-  chainId: 8_453,
-  token: token.address,
-  rawAmount: 100n,
-  recipient: receiver,
-  destinationChainId: 10,
-  rawOutMin: 99n,
-  targets: [lifiDiamond],
-  spenders: [lifiDiamond],
-  read: () => facts,
-  mustShow: ['recipient'],
+  arrives: { chainId: 10, token: request.to.token.address, recipient: receiver, rawMin: 99n },
+  refundTo: sender,
+  changes: [],
 }
 const approval: PlannedCall = { chainId: 8_453, to: token.address, value: 0n, data: encodeApprove(lifiDiamond, 100n) }
 const send: PlannedCall = { chainId: 8_453, to: lifiDiamond, value: 0n, data: '0x12345678' }
 
 function verdict(
   calls: readonly PlannedCall[],
-  changes: { readonly facts?: CallFacts | undefined; readonly rules?: Partial<GuardRules> } = {},
+  changes: { readonly meaning?: CallMeaning | undefined; readonly request?: RouteRequest } = {},
 ): GuardReason | undefined {
-  facts = 'facts' in changes ? changes.facts : meant
-  return whyNotSigned(calls, { ...rules, ...changes.rules })
+  const meaning = 'meaning' in changes ? changes.meaning : meant
+  const rules = { targets: [lifiDiamond], read: () => meaning, rawOutMin: 99n }
+  return whyNotSigned(calls, changes.request ?? request, rules)
 }
 
 test('an exact approval and one understood call are signed; so is the call alone, where an approval is left over', () => {
@@ -97,25 +86,27 @@ test.each<readonly [string, readonly PlannedCall[], GuardReason]>([
   expect(verdict(calls)).toBe(reason)
 })
 
-test.each<readonly [CallFacts | undefined, GuardReason]>([
+const arriving = (changes: Partial<CallMeaning['arrives']>) => ({ ...meant, arrives: { ...meant.arrives, ...changes } })
+
+test.each<readonly [CallMeaning | undefined, GuardReason]>([
   [undefined, 'call-not-understood'],
-  [{ spends: { token: token.address, rawAmount: 100n } }, 'call-not-understood'],
-  [{ ...meant, recipient: stranger }, 'recipient-differs'],
+  [arriving({ recipient: stranger }), 'recipient-differs'],
+  [{ ...meant, refundTo: stranger }, 'refund-differs'],
   [{ ...meant, spends: { token: token.address, rawAmount: 101n } }, 'amount-differs'],
   [{ ...meant, spends: { token: stranger, rawAmount: 100n } }, 'amount-differs'],
-  [{ ...meant, rawOutMin: 98n }, 'minimum-too-low'],
-  [{ ...meant, destinationChainId: 1 }, 'destination-differs'],
-  [{ ...meant, callsOnArrival: true }, 'calls-on-arrival'],
+  [arriving({ rawMin: 98n }), 'minimum-too-low'],
+  [arriving({ chainId: 1 }), 'destination-differs'],
+  [arriving({ token: stranger }), 'token-differs'],
 ])('bytes that mean %o are not signed', (meaning, reason) => {
-  expect(verdict([approval, send], { facts: meaning })).toBe(reason)
+  expect(verdict([approval, send], { meaning })).toBe(reason)
 })
 
 test('of the network’s own coin exactly the amount goes along', () => {
-  const native = { token: zeroAddress }
-  const { spends: _, ...rest } = meant
+  const native = requestFor(endOn('base', 'native'), request.to, 100n)
+  const meaning = { ...meant, spends: { token: zeroAddress, rawAmount: 100n } }
   for (const value of [0n, 99n, 101n])
-    expect(verdict([{ ...send, value }], { facts: rest, rules: native })).toBe('value-differs')
-  expect(verdict([{ ...send, value: 100n }], { facts: rest, rules: native })).toBeUndefined()
+    expect(verdict([{ ...send, value }], { meaning, request: native })).toBe('value-differs')
+  expect(verdict([{ ...send, value: 100n }], { meaning, request: native })).toBeUndefined()
 })
 
 test('whatever a partner asks for, what is signed gives it no more than the amount', () => {

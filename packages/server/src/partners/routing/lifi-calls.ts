@@ -1,73 +1,205 @@
-import { type Hex, zeroAddress } from '@purser/protocol'
-import type { CallFacts } from './guard.ts'
-import { argumentsOf, selectorIn, selectorOf, type Words } from './words.ts'
+import { type Address, type Hex, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
+import { type AbiType, address, arrayOf, bool, bytes, bytes32, decodeCall, tuple, uint } from './abi.ts'
+import type { CallMeaning } from './guard.ts'
+import { spokePoolOn } from './lifi-contracts.ts'
 
-const swapData = '(address,address,address,address,uint256,bytes,bool)'
+/** LI.FI takes no more than two or three; each costs a word of attention and a hundred thousand gas. */
+const swapsMax = 8
 
-/**
- * LI.FI's swaps on one chain, all of which begin alike: transaction id, integrator, referrer, receiver, least amount
- * (lifinance/contracts, GenericSwapFacet and GenericSwapFacetV3).
- */
-const swaps: readonly Hex[] = [
-  `swapTokensGeneric(bytes32,string,string,address,uint256,${swapData}[])`,
-  ...['ERC20ToERC20', 'ERC20ToNative', 'NativeToERC20'].flatMap((kind) => [
-    `swapTokensSingleV3${kind}(bytes32,string,string,address,uint256,${swapData})`,
-    `swapTokensMultipleV3${kind}(bytes32,string,string,address,uint256,${swapData}[])`,
-  ]),
-].map(selectorOf)
+/** `LibSwap.SwapData` (lifinance/contracts, LibSwap 1.1.0). */
+const SwapData = tuple({
+  callTo: address,
+  approveTo: address,
+  sendingAssetId: address,
+  receivingAssetId: address,
+  fromAmount: uint(256),
+  callData: bytes,
+  requiresDeposit: bool,
+})
+type Swap = typeof SwapData extends AbiType<infer T> ? T : never
+const swapText = '(address,address,address,address,uint256,bytes,bool)'
 
-/** What a swap's bytes say; undefined for a function that is not one of LI.FI's swaps. */
-export function readLifiSwap(data: Hex, chainId: number): CallFacts | undefined {
-  const selector = selectorIn(data)
-  const args = argumentsOf(data)
-  const [recipient, rawOutMin] = [args.address(3), args.uint(4)]
-  if (selector === undefined || !swaps.includes(selector)) return undefined
-  if (recipient === undefined || rawOutMin === undefined) return undefined
-  return { recipient, rawOutMin, destinationChainId: chainId }
+/** `ILiFi.BridgeData` (ILiFi 1.0.1). */
+const BridgeData = tuple({
+  transactionId: bytes32,
+  bridge: bytes,
+  integrator: bytes,
+  referrer: address,
+  sendingAssetId: address,
+  receiver: address,
+  minAmount: uint(256),
+  destinationChainId: uint(256),
+  hasSourceSwaps: bool,
+  hasDestinationCall: bool,
+})
+type Bridge = typeof BridgeData extends AbiType<infer T> ? T : never
+const bridgeText = '(bytes32,string,string,address,address,address,uint256,uint256,bool,bool)'
+
+/** `AcrossFacetV4.AcrossV4Data` (AcrossFacetV4 1.0.0); accounts stand in 32 bytes. */
+const AcrossData = tuple({
+  receiverAddress: address,
+  refundAddress: address,
+  sendingAssetId: address,
+  receivingAssetId: address,
+  outputAmount: uint(256),
+  outputAmountMultiplier: uint(128),
+  exclusiveRelayer: bytes32,
+  quoteTimestamp: uint(32),
+  fillDeadline: uint(32),
+  exclusivityParameter: uint(32),
+  message: bytes,
+})
+type Across = typeof AcrossData extends AbiType<infer T> ? T : never
+const acrossText = '(bytes32,bytes32,bytes32,bytes32,uint256,uint128,bytes32,uint32,uint32,uint32,bytes)'
+
+type Side = 'ERC20' | 'Native'
+
+/** Where a call is made, which its bytes do not say. */
+interface Place {
+  readonly chainId: number
 }
 
-/** Where things stand in `ILiFi.BridgeData`, the first argument of every function that bridges. */
-const inBridgeData = {
-  sendingAsset: 4,
-  receiver: 5,
-  minAmount: 6,
-  destinationChain: 7,
-  sourceSwaps: 8,
-  call: 9,
-} as const
-
-/**
- * What a bridging call's bytes say, whichever bridge it takes. With a swap before the bridge the amount given stands elsewhere, and is
- * bounded by the approval.
- */
-export function readLifiBridge(data: Hex): CallFacts | undefined {
-  const args = argumentsOf(data)
-  const offset = args.uint(0)
-  if (offset === undefined || offset % 32n !== 0n || offset > 4_096n) return undefined
-  const fields = bridgeDataAt(args, Number(offset / 32n))
-  const selector = selectorIn(data)
-  return selector === undefined || swaps.includes(selector) ? undefined : fields
+/** One function of the diamond that is understood. */
+interface Known {
+  readonly selector: Hex
+  read(data: Hex, place: Place): CallMeaning | undefined
 }
 
-function bridgeDataAt(args: Words, base: number): CallFacts | undefined {
-  const token = args.address(base + inBridgeData.sendingAsset)
-  const recipient = args.address(base + inBridgeData.receiver)
-  const rawAmount = args.uint(base + inBridgeData.minAmount)
-  const destination = args.uint(base + inBridgeData.destinationChain)
-  const hasSourceSwaps = flagOf(args.uint(base + inBridgeData.sourceSwaps))
-  const callsOnArrival = flagOf(args.uint(base + inBridgeData.call))
-  if (token === undefined || recipient === undefined || rawAmount === undefined || destination === undefined)
-    return undefined
-  if (hasSourceSwaps === undefined || callsOnArrival === undefined || recipient === zeroAddress) return undefined
-  if (destination > BigInt(Number.MAX_SAFE_INTEGER)) return undefined
+/**
+ * The functions of LI.FI's diamond that are signed: the six swaps of GenericSwapFacetV3 (1.0.0 to 2.0.0 have the same) and the two bridges
+ * of AcrossFacetV4. No other has a decoder, and none without one is signed.
+ */
+export const lifiFunctions: readonly Known[] = [
+  ...swapsOf('ERC20', 'ERC20'),
+  ...swapsOf('ERC20', 'Native'),
+  ...swapsOf('Native', 'ERC20'),
+  knownAs(
+    `startBridgeTokensViaAcrossV4(${bridgeText},${acrossText})`,
+    tuple({ bridge: BridgeData, across: AcrossData }),
+    ({ bridge, across }, place) => bridgeMeaning(bridge, across, [], place),
+  ),
+  knownAs(
+    `swapAndStartBridgeTokensViaAcrossV4(${bridgeText},${swapText}[],${acrossText})`,
+    tuple({ bridge: BridgeData, swaps: arrayOf(SwapData, swapsMax), across: AcrossData }),
+    ({ bridge, across, swaps }, place) => bridgeMeaning(bridge, across, swaps, place),
+  ),
+]
+
+/** What a call of LI.FI's diamond does, by its bytes; undefined for one that is not on the list, or not of its canonical form. */
+export function readLifiCall(data: Hex, place: Place): CallMeaning | undefined {
+  for (const known of lifiFunctions) {
+    const meaning = known.read(data, place)
+    if (meaning !== undefined) return meaning
+  }
+  return undefined
+}
+
+function knownAs<T>(
+  signature: string,
+  type: AbiType<T>,
+  meaningOf: (args: T, place: Place) => CallMeaning | undefined,
+): Known {
+  const selector = selectorOf(signature)
   return {
-    recipient,
-    destinationChainId: Number(destination),
-    callsOnArrival,
-    ...(hasSourceSwaps ? {} : { spends: { token, rawAmount } }),
+    selector,
+    read(data, place) {
+      const args = decodeCall(data, selector, type)
+      return args === undefined ? undefined : meaningOf(args, place)
+    },
   }
 }
 
-function flagOf(word: bigint | undefined): boolean | undefined {
-  return word === 0n ? false : word === 1n ? true : undefined
+function swapsOf(from: Side, to: Side): readonly Known[] {
+  const outer = {
+    transactionId: bytes32,
+    integrator: bytes,
+    referrer: bytes,
+    receiver: address,
+    minAmountOut: uint(256),
+  } as const
+  const head = 'bytes32,string,string,address,uint256'
+  const sides = { from, to }
+  return [
+    knownAs(
+      `swapTokensSingleV3${from}To${to}(${head},${swapText})`,
+      tuple({ ...outer, swap: SwapData }),
+      ({ receiver, minAmountOut, swap }, place) => swapMeaning([swap], sides, { receiver, minAmountOut, ...place }),
+    ),
+    knownAs(
+      `swapTokensMultipleV3${from}To${to}(${head},${swapText}[])`,
+      tuple({ ...outer, swaps: arrayOf(SwapData, swapsMax) }),
+      ({ receiver, minAmountOut, swaps }, place) => swapMeaning(swaps, sides, { receiver, minAmountOut, ...place }),
+    ),
+  ]
+}
+
+/** The contract pays all that it has of the last token to the receiver, and reverts where that is less than the minimum. */
+function swapMeaning(
+  swaps: readonly Swap[],
+  { from, to }: { readonly from: Side; readonly to: Side },
+  paid: { readonly receiver: Address; readonly minAmountOut: bigint; readonly chainId: number },
+): CallMeaning | undefined {
+  const ends = endsOf(swaps)
+  if (ends === undefined || !isOf(ends.spends.token, from) || !isOf(ends.last, to)) return undefined
+  const { receiver, minAmountOut, chainId } = paid
+  return {
+    spends: ends.spends,
+    arrives: { chainId, token: ends.last, recipient: receiver, rawMin: minAmountOut },
+    changes: [{ token: ends.last, account: receiver, least: minAmountOut }],
+  }
+}
+
+function isOf(asset: Address, side: Side): boolean {
+  return sameAddress(asset, zeroAddress) === (side === 'Native')
+}
+
+/**
+ * What a row of swaps begins with and ends in. Each takes what the one before gave, and only the first takes anything from the sender (coin
+ * goes along with the call, whatever its flag says); undefined otherwise.
+ */
+function endsOf(
+  swaps: readonly Swap[],
+): { readonly spends: CallMeaning['spends']; readonly last: Address } | undefined {
+  const [first, ...rest] = swaps
+  const last = swaps.at(-1)
+  if (first === undefined || last === undefined) return undefined
+  const isTaken = first.requiresDeposit || isOf(first.sendingAssetId, 'Native')
+  if (!isTaken || rest.some(({ requiresDeposit }) => requiresDeposit)) return undefined
+  if (rest.some((swap, index) => swap.sendingAssetId !== swaps[index]?.receivingAssetId)) return undefined
+  return { spends: { token: first.sendingAssetId, rawAmount: first.fromAmount }, last: last.receivingAssetId }
+}
+
+/**
+ * A deposit at Across by AcrossFacetV4, after swaps where there are any: these must leave `minAmount` at least, of which Across pays out
+ * the multiplier's part. Only of tokens: Across delivers a chain's coin as the coin or as its wrapped token, as the recipient is an account
+ * or a contract by then.
+ */
+function bridgeMeaning(
+  bridge: Bridge,
+  across: Across,
+  swaps: readonly Swap[],
+  { chainId }: Place,
+): CallMeaning | undefined {
+  const hasSwaps = swaps.length > 0
+  const { sendingAssetId: token, minAmount } = bridge
+  const ends = hasSwaps ? endsOf(swaps) : { spends: { token, rawAmount: minAmount }, last: token }
+  const pool = spokePoolOn(chainId)
+  if (ends === undefined || pool === undefined || ends.last !== token || bridge.hasSourceSwaps !== hasSwaps)
+    return undefined
+  if (bridge.hasDestinationCall || across.message !== '0x' || bridge.receiver !== across.receiverAddress)
+    return undefined
+  if (across.sendingAssetId !== token || [token, across.receivingAssetId].includes(zeroAddress)) return undefined
+  const { destinationChainId } = bridge
+  if (destinationChainId > BigInt(Number.MAX_SAFE_INTEGER) || destinationChainId === BigInt(chainId)) return undefined
+  return {
+    spends: ends.spends,
+    arrives: {
+      chainId: Number(destinationChainId),
+      token: across.receivingAssetId,
+      recipient: across.receiverAddress,
+      rawMin: hasSwaps ? (minAmount * across.outputAmountMultiplier) / 10n ** 18n : across.outputAmount,
+    },
+    refundTo: across.refundAddress,
+    changes: [{ token, account: pool, least: minAmount, ...(hasSwaps ? {} : { most: minAmount }) }],
+  }
 }

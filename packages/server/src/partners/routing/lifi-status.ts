@@ -6,7 +6,11 @@ export interface LifiStatus {
   readonly status: string
   readonly substatus?: string | null | undefined
   readonly receiving?: LifiReceiving | null | undefined
+  /** Whom it paid, where it says. */
+  readonly toAddress?: Address | undefined
 }
+
+type LifiRequest = Pick<RouteRequest, 'to' | 'toAddress'> & { readonly rawOutMin: bigint }
 
 export interface LifiReceiving {
   readonly chainId?: number | undefined
@@ -48,15 +52,15 @@ const refunding = ['REFUND_IN_PROGRESS', 'NOT_PROCESSABLE_REFUND_NEEDED']
 
 /**
  * A status of LI.FI's in our words (docs.li.fi, "Checking the status of a transaction"). `DONE` alone is no success: with `REFUNDED` the
- * money came back, with `PARTIAL` another token arrived. What nobody documented is waited for.
+ * money came back. What nobody documented is waited for.
  */
-export function lifiStatusOf(said: LifiStatus, { to }: Pick<RouteRequest, 'to'>): RouteStatus {
+export function lifiStatusOf(said: LifiStatus, request: LifiRequest): RouteStatus {
   const substatus = said.substatus ?? ''
   const partnerStatus = substatus === '' ? said.status : `${said.status}/${substatus}`
   const pending = (isKnown: boolean): RouteStatus => {
     return { state: 'pending', partnerStatus, ...(isKnown ? {} : { isUnknown: true }) }
   }
-  if (said.status === 'DONE') return doneOf(said, partnerStatus, to) ?? pending(false)
+  if (said.status === 'DONE') return doneOf(said, partnerStatus, request) ?? pending(false)
   if (said.status === 'FAILED') {
     if (substatus === 'REFUNDED') return refundedOf(said, partnerStatus)
     return { state: 'failed', partnerStatus, ...(failures.get(substatus) ?? unexplained) }
@@ -71,18 +75,21 @@ export function lifiStatusOf(said: LifiStatus, { to }: Pick<RouteRequest, 'to'>)
 
 const unexplained = { reason: 'The partner does not say why.', refund: 'unknown' } as const
 
-function doneOf(said: LifiStatus, partnerStatus: string, to: RouteRequest['to']): RouteStatus | undefined {
+/**
+ * A delivery is of what was requested: on that chain, in that token, to that account, no less than the least. Of anything else it is none,
+ * though LI.FI calls it done: it is waited for, and somebody looks. The one bridge that is taken delivers in one piece, so that `PARTIAL` is
+ * no other.
+ */
+function doneOf(said: LifiStatus, partnerStatus: string, request: LifiRequest): RouteStatus | undefined {
+  const { to, toAddress, rawOutMin } = request
   const { chainId, txHash, rawAmount, token } = said.receiving ?? {}
   if (said.substatus === 'REFUNDED') return refundedOf(said, partnerStatus)
   if (said.substatus !== 'COMPLETED' && said.substatus !== 'PARTIAL') return undefined
-  const known = chainId !== undefined && rawAmount !== undefined && token !== undefined
-  const isOther = said.substatus === 'PARTIAL' || (known && !sameAddress(token, to.token.address))
-  return {
-    state: 'completed',
-    partnerStatus,
-    ...(known ? { received: { chainId, token, rawAmount, isOther } } : {}),
-    ...(txHash === undefined ? {} : { destinationTxHash: txHash }),
-  }
+  if (chainId !== to.network.chainId || rawAmount === undefined || token === undefined) return undefined
+  if (rawAmount < rawOutMin || rawAmount === 0n || !sameAddress(token, to.token.address)) return undefined
+  if (said.toAddress !== undefined && !sameAddress(said.toAddress, toAddress)) return undefined
+  const received = { chainId, token, rawAmount, isOther: false }
+  return { state: 'completed', partnerStatus, received, ...(txHash === undefined ? {} : { destinationTxHash: txHash }) }
 }
 
 function refundedOf({ receiving }: LifiStatus, partnerStatus: string): RouteStatus {

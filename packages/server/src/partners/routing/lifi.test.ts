@@ -1,13 +1,15 @@
 import { PassThrough } from 'node:stream'
-import { type Address, type Hex, zeroAddress } from '@purser/protocol'
-import { encodeFunctionData, erc20Abi, parseAbi } from 'viem'
+import { type Hex, zeroAddress } from '@purser/protocol'
+import { encodeFunctionData, erc20Abi } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aSwap, bridging, multipleSwaps, singleSwap, swappingAndBridging } from '../../../test/partner-calls.ts'
 import { aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
 import { endOn, receiver, requestFor, sender, stranger } from '../../../test/routes.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
-import { createLifi, lifiDiamond } from './lifi.ts'
+import { createLifi } from './lifi.ts'
+import { lifiDiamond } from './lifi-contracts.ts'
 import { lifiStatusOf } from './lifi-status.ts'
 import type { RouteRequest, RoutingPartner } from './port.ts'
 
@@ -35,61 +37,6 @@ afterEach(async () => {
 const bridge = requestFor(endOn('base', 'USDC'), endOn('ethereum', 'USDT'))
 const swap = requestFor(endOn('ethereum', 'USDC'), endOn('ethereum', 'USDT'))
 const ofCoin = requestFor(endOn('base', 'native'), endOn('base', 'USDC'), 10n ** 18n)
-
-const abi = parseAbi([
-  'struct Swap { address callTo; address approveTo; address sendingAssetId; address receivingAssetId; uint256 fromAmount; bytes callData; bool requiresDeposit }',
-  'struct Bridge { bytes32 transactionId; string bridge; string integrator; address referrer; address sendingAssetId; address receiver; uint256 minAmount; uint256 destinationChainId; bool hasSourceSwaps; bool hasDestinationCall }',
-  'struct Across { address receiverAddress; uint256 outputAmount }',
-  'function swapTokensSingleV3ERC20ToERC20(bytes32 id, string integrator, string referrer, address receiver, uint256 minAmount, Swap swap)',
-  'function swapTokensMultipleV3NativeToERC20(bytes32 id, string integrator, string referrer, address receiver, uint256 minAmount, Swap[] swaps)',
-  'function startBridgeTokensViaAcrossV3(Bridge bridge, Across across)',
-])
-const zeros = `0x${'00'.repeat(32)}` as const
-
-interface Meant {
-  readonly receiver?: Address
-  readonly minAmount?: bigint
-  readonly destination?: bigint
-  readonly call?: boolean
-  readonly token?: Address
-  readonly sourceSwaps?: boolean
-  readonly amount?: bigint
-}
-
-function bridging(meant: Meant = {}): Hex {
-  const data = {
-    transactionId: zeros,
-    bridge: 'across',
-    integrator: 'lifi-api',
-    referrer: zeroAddress,
-    sendingAssetId: meant.token ?? bridge.from.token.address,
-    receiver: meant.receiver ?? receiver,
-    minAmount: meant.amount ?? 10_000_000n,
-    destinationChainId: meant.destination ?? 1n,
-    hasSourceSwaps: meant.sourceSwaps ?? false,
-    hasDestinationCall: meant.call ?? false,
-  }
-  const across = { receiverAddress: receiver, outputAmount: 1n }
-  return encodeFunctionData({ abi, functionName: 'startBridgeTokensViaAcrossV3', args: [data, across] })
-}
-
-const oneSwap = {
-  callTo: stranger,
-  approveTo: stranger,
-  sendingAssetId: swap.from.token.address,
-  receivingAssetId: swap.to.token.address,
-  fromAmount: 10_000_000n,
-  callData: '0x1234',
-  requiresDeposit: true,
-} as const
-
-function swapping(meant: Meant = {}): Hex {
-  return encodeFunctionData({
-    abi,
-    functionName: 'swapTokensSingleV3ERC20ToERC20',
-    args: [zeros, 'lifi-api', '', meant.receiver ?? receiver, meant.minAmount ?? 9_950_000n, oneSwap],
-  })
-}
 
 /** In the shape of `GET /quote`. */
 function stepOf(request: RouteRequest, data: Hex, changes: Record<string, object> = {}): Told {
@@ -138,7 +85,7 @@ function stepOf(request: RouteRequest, data: Hex, changes: Record<string, object
 }
 
 test('a bridge is quoted, asked for without a call on arrival, and approved exactly', async () => {
-  told = stepOf(bridge, bridging())
+  told = stepOf(bridge, bridging(bridge))
   const quoted = await lifi.quote(bridge)
   if (!quoted.ok) throw new Error(quoted.words)
   expect(quoted.quote).toMatchObject({
@@ -156,7 +103,7 @@ test('a bridge is quoted, asked for without a call on arrival, and approved exac
       value: 0n,
       data: encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [lifiDiamond, 10_000_000n] }),
     },
-    { chainId: 8_453, to: lifiDiamond, value: 0n, data: bridging() },
+    { chainId: 8_453, to: lifiDiamond, value: 0n, data: bridging(bridge) },
   ])
   expect(double.asked).toMatchObject([
     {
@@ -174,19 +121,19 @@ test('a bridge is quoted, asked for without a call on arrival, and approved exac
         slippage: '0.005',
         order: 'CHEAPEST',
         allowDestinationCall: 'false',
+        allowBridges: 'across',
       },
     },
   ])
 })
 
 test('a swap on one chain shows its receiver and its least amount, and is signed', async () => {
-  told = stepOf(swap, swapping())
+  told = stepOf(swap, singleSwap(swap))
   expect(await lifi.quote(swap)).toMatchObject({ ok: true, quote: { rawOutMin: 9_950_000n } })
 })
 
 test('of the network’s own coin there is no approval, and exactly the amount goes along', async () => {
-  const args = [zeros, 'lifi-api', '', receiver, 9_950_000n, [oneSwap]] as const
-  const data = encodeFunctionData({ abi, functionName: 'swapTokensMultipleV3NativeToERC20', args })
+  const data = multipleSwaps(ofCoin, [aSwap(ofCoin)])
   told = stepOf(ofCoin, data)
   expect(await lifi.quote(ofCoin)).toMatchObject({
     ok: true,
@@ -196,27 +143,44 @@ test('of the network’s own coin there is no approval, and exactly the amount g
   expect(await lifi.quote(ofCoin)).toEqual({ ok: false, reason: 'unsafe', words: 'value-differs' })
 })
 
-test('a bridge after a swap is bounded by the approval', async () => {
-  told = stepOf(bridge, bridging({ sourceSwaps: true, token: stranger, amount: 1n }))
-  expect(await lifi.quote(bridge)).toMatchObject({ ok: true })
+test('a bridge after LI.FI’s fee is read to what Across pays out at least', async () => {
+  const { estimate } = { estimate: { toAmount: '9960000', toAmountMin: '9950000' } }
+  told = stepOf(bridge, swappingAndBridging(bridge), { estimate })
+  expect(await lifi.quote(bridge)).toMatchObject({ ok: true, quote: { rawOutMin: 9_950_000n } })
+})
+
+test.each<readonly [string, Hex]>([
+  ['a function that is not on the list', '0xdeadbeef'],
+  ['another encoding of one that is', `${bridging(bridge)}${'00'.repeat(32)}`],
+])('%s is no route, and the operator is told which call it was', async (_, data) => {
+  told = stepOf(bridge, data)
+  const quoted = await lifi.quote(bridge)
+  expect(quoted).toMatchObject({ ok: false, reason: 'no-route' })
+  expect(quoted.ok ? '' : quoted.notUnderstood).toContain(data.slice(0, 10))
+})
+
+test('a coin over there is not bridged by LI.FI: in which form it arrives cannot be known', async () => {
+  const toCoin = requestFor(endOn('base', 'USDC'), endOn('ethereum', 'native'))
+  expect(await lifi.quote(toCoin)).toMatchObject({ ok: false, reason: 'no-route' })
+  expect(double.asked).toEqual([])
 })
 
 test.each<readonly [string, Hex, Record<string, object>, string]>([
-  ['another receiver in the bytes', bridging({ receiver: stranger }), {}, 'recipient-differs'],
-  ['another chain in the bytes', bridging({ destination: 137n }), {}, 'destination-differs'],
-  ['more in the bytes', bridging({ amount: 10_000_001n }), {}, 'amount-differs'],
-  ['another token in the bytes', bridging({ token: stranger }), {}, 'amount-differs'],
-  ['a call on arrival', bridging({ call: true }), {}, 'calls-on-arrival'],
-  ['bytes that say nothing', '0xdeadbeef', {}, 'call-not-understood'],
-  ['a swap in place of a bridge', swapping(), {}, 'call-not-understood'],
-  ['another target', bridging(), { transactionRequest: { to: stranger } }, 'target-not-listed'],
-  ['the token as the target', bridging(), { transactionRequest: { to: bridge.from.token.address } }, 'no-call'],
-  ['another chain to sign on', bridging(), { transactionRequest: { chainId: 1 } }, 'wrong-chain'],
-  ['coin along with it', bridging(), { transactionRequest: { value: '0x1' } }, 'value-differs'],
-  ['a stranger to approve', bridging(), { estimate: { approvalAddress: stranger } }, 'approval-to-stranger'],
-  ['another recipient in the quote', bridging(), { action: { toAddress: stranger } }, 'recipient-differs'],
-  ['another amount in the quote', bridging(), { action: { fromAmount: '10000001' } }, 'amount-differs'],
-  ['a least amount below what was allowed', bridging(), { estimate: { toAmountMin: '9949999' } }, 'minimum-too-low'],
+  ['another chain in the bytes', bridging(bridge, { bridge: { destinationChainId: 137n } }), {}, 'destination-differs'],
+  ['more in the bytes', bridging(bridge, { bridge: { minAmount: 10_000_001n } }), {}, 'amount-differs'],
+  ['another target', bridging(bridge), { transactionRequest: { to: stranger } }, 'target-not-listed'],
+  ['the token as the target', bridging(bridge), { transactionRequest: { to: bridge.from.token.address } }, 'no-call'],
+  ['another chain to sign on', bridging(bridge), { transactionRequest: { chainId: 1 } }, 'wrong-chain'],
+  ['coin along with it', bridging(bridge), { transactionRequest: { value: '0x1' } }, 'value-differs'],
+  ['a stranger to approve', bridging(bridge), { estimate: { approvalAddress: stranger } }, 'approval-to-stranger'],
+  ['another recipient in the quote', bridging(bridge), { action: { toAddress: stranger } }, 'recipient-differs'],
+  ['another amount in the quote', bridging(bridge), { action: { fromAmount: '10000001' } }, 'amount-differs'],
+  [
+    'a least amount below what was allowed',
+    bridging(bridge),
+    { estimate: { toAmountMin: '9949999' } },
+    'minimum-too-low',
+  ],
 ])('%s is refused, with its reason', async (_, data, changes, words) => {
   told = stepOf(bridge, data, changes)
   const quoted = await lifi.quote(bridge)
@@ -224,11 +188,12 @@ test.each<readonly [string, Hex, Record<string, object>, string]>([
   else expect(quoted).toEqual({ ok: false, reason: 'unsafe', words })
 })
 
-test.each<readonly [Meant, string]>([
-  [{ receiver: stranger }, 'recipient-differs'],
-  [{ minAmount: 9_949_999n }, 'minimum-too-low'],
-])('a swap whose bytes mean %o is refused', async (meant, words) => {
-  told = stepOf(swap, swapping(meant))
+test.each<readonly [Hex, string]>([
+  [singleSwap(swap, undefined, { to: stranger }), 'recipient-differs'],
+  [singleSwap(swap, undefined, { least: 9_949_999n }), 'minimum-too-low'],
+  [singleSwap(swap, aSwap(swap, { receivingAssetId: stranger })), 'token-differs'],
+])('a swap whose bytes mean %s is refused', async (data, words) => {
+  told = stepOf(swap, data)
   expect(await lifi.quote(swap)).toEqual({ ok: false, reason: 'unsafe', words })
 })
 
@@ -263,7 +228,8 @@ test('too many requests is a passing fault, and not the end of a route', async (
 
 const hash = `0x${'ef'.repeat(32)}` as const
 const receiving = { chainId: 1, txHash: hash, rawAmount: 9_960_000n, token: bridge.to.token.address }
-const seen = (status: string, substatus?: string) => lifiStatusOf({ status, substatus, receiving }, bridge)
+const asked = { ...bridge, rawOutMin: 9_950_000n }
+const seen = (status: string, substatus?: string) => lifiStatusOf({ status, substatus, receiving }, asked)
 
 test.each([
   'WAIT_SOURCE_CONFIRMATIONS',
@@ -303,14 +269,30 @@ test('DONE is a success only when what was asked for arrived', () => {
     received: { ...received, isOther: false },
     destinationTxHash: hash,
   })
-  expect(seen('DONE', 'PARTIAL')).toMatchObject({ state: 'completed', received: { ...received, isOther: true } })
+  expect(seen('DONE', 'PARTIAL')).toMatchObject({ state: 'completed', received: { ...received, isOther: false } })
   for (const status of ['DONE', 'FAILED'])
     expect(seen(status, 'REFUNDED')).toMatchObject({ state: 'failed', refund: 'done', refundTxHash: hash })
-  const other = lifiStatusOf(
-    { status: 'DONE', substatus: 'COMPLETED', receiving: { ...receiving, token: stranger } },
-    bridge,
-  )
-  expect(other).toMatchObject({ received: { isOther: true } })
+})
+
+test.each<readonly [string, Parameters<typeof lifiStatusOf>[0]]>([
+  ['on another chain', { status: 'DONE', substatus: 'COMPLETED', receiving: { ...receiving, chainId: 137 } }],
+  ['in part on another chain', { status: 'DONE', substatus: 'PARTIAL', receiving: { ...receiving, chainId: 8_453 } }],
+  ['of another token', { status: 'DONE', substatus: 'COMPLETED', receiving: { ...receiving, token: stranger } }],
+  [
+    'of a unit less than the least',
+    { status: 'DONE', substatus: 'COMPLETED', receiving: { ...receiving, rawAmount: 9_949_999n } },
+  ],
+  ['in part, of another token', { status: 'DONE', substatus: 'PARTIAL', receiving: { ...receiving, token: stranger } }],
+  ['of nothing', { status: 'DONE', substatus: 'COMPLETED', receiving: { ...receiving, rawAmount: 0n } }],
+  ['of nobody knows what', { status: 'DONE', substatus: 'COMPLETED', receiving: { chainId: 1, txHash: hash } }],
+  ['to another account', { status: 'DONE', substatus: 'COMPLETED', receiving, toAddress: stranger }],
+])('a delivery %s is none: it is waited for, and somebody looks', (_, said) => {
+  expect(lifiStatusOf(said, asked)).toMatchObject({ state: 'pending', isUnknown: true })
+})
+
+test('a delivery that names its recipient counts where it is the one of the request', () => {
+  const said = { status: 'DONE', substatus: 'COMPLETED', receiving, toAddress: receiver }
+  expect(lifiStatusOf(said, asked)).toMatchObject({ state: 'completed' })
 })
 
 test.each([
@@ -332,13 +314,16 @@ test('a status is asked for by the hash, the chains and the tool; a swap names n
       status: 'DONE',
       substatus: 'COMPLETED',
       receiving: { chainId: 1, txHash: hash, amount: '9960000', token: { address: bridge.to.token.address } },
+      toAddress: receiver,
     },
   }
-  expect(await lifi.status({ request: bridge, reference: 'across', txHash: hash })).toMatchObject({
+  expect(
+    await lifi.status({ request: bridge, rawOutMin: 9_950_000n, reference: 'across', txHash: hash }),
+  ).toMatchObject({
     state: 'completed',
     received: { rawAmount: 9_960_000n },
   })
-  await lifi.status({ request: swap, reference: 'uniswap', txHash: hash })
+  await lifi.status({ request: swap, rawOutMin: 1n, reference: 'uniswap', txHash: hash })
   expect(double.asked).toMatchObject([
     { path: '/status', query: { txHash: hash, fromChain: '8453', toChain: '1', bridge: 'across' } },
     { path: '/status', query: { txHash: hash, fromChain: '1', toChain: '1' } },
@@ -348,7 +333,7 @@ test('a status is asked for by the hash, the chains and the tool; a swap names n
 
 test('a hash that they have not seen is waited for, whichever way they say it', async () => {
   told = { status: 404, json: { message: 'not found', code: 1_003 } }
-  expect(await lifi.status({ request: bridge, reference: 'across', txHash: hash })).toEqual({
+  expect(await lifi.status({ request: bridge, rawOutMin: 9_950_000n, reference: 'across', txHash: hash })).toEqual({
     state: 'pending',
     partnerStatus: 'NOT_FOUND',
   })
@@ -356,7 +341,9 @@ test('a hash that they have not seen is waited for, whichever way they say it', 
 
 test('a status that nobody documented is waited for, and somebody is told', async () => {
   told = { json: { status: 'MELTED' } }
-  expect(await lifi.status({ request: bridge, reference: 'across', txHash: hash })).toMatchObject({ state: 'pending' })
+  expect(
+    await lifi.status({ request: bridge, rawOutMin: 9_950_000n, reference: 'across', txHash: hash }),
+  ).toMatchObject({ state: 'pending' })
   expect(lines.join('')).toContain('MELTED')
 })
 
@@ -365,7 +352,7 @@ test.each(['silence', 'cut', { text: '' }, { json: [] }, { status: 500, json: {}
   async (said) => {
     told = said
     await expect(lifi.quote(bridge)).rejects.toMatchObject({ code: 'partner-unavailable' })
-    await expect(lifi.status({ request: bridge, reference: 'a', txHash: hash })).rejects.toMatchObject({
+    await expect(lifi.status({ request: bridge, rawOutMin: 1n, reference: 'a', txHash: hash })).rejects.toMatchObject({
       code: 'partner-unavailable',
     })
   },

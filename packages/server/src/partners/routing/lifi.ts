@@ -1,12 +1,13 @@
-import { type Address, type Hex, isHex, parseAddress, parseRaw, sameAddress, zeroAddress } from '@purser/protocol'
+import { type Hex, isHex, parseAddress, parseRaw, sameAddress, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { askPartner, type PartnerApi } from '../ask.ts'
 import { fail } from '../errors.ts'
-import { encodeApprove, type GuardRules, leastOf, whyNotSigned } from './guard.ts'
-import { readLifiBridge, readLifiSwap } from './lifi-calls.ts'
+import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
+import { readLifiCall } from './lifi-calls.ts'
+import { lifiDiamond } from './lifi-contracts.ts'
 import { lifiStatusOf } from './lifi-status.ts'
 import type { PlannedCall, Quoted, RouteRequest, RoutingPartner } from './port.ts'
 
@@ -27,8 +28,6 @@ const timeoutMsUsual = 20_000
 const answerBytesMax = 2_097_152
 const quoteMs = 60_000
 
-/** LI.FI's diamond: the one contract of theirs that is called and approved, at this address on each chain here. */
-export const lifiDiamond: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE'
 const lifiChains: readonly string[] = ['ethereum', 'base', 'optimism', 'arbitrum', 'polygon']
 
 const raw = z.string().transform((text, ctx) => {
@@ -71,6 +70,7 @@ type Step = z.output<typeof Step>
 const Status = z.object({
   status: z.string().max(64),
   substatus: z.string().max(128).nullish(),
+  toAddress: z.string().max(128).nullish(),
   receiving: z
     .object({
       chainId: z.int().optional(),
@@ -89,12 +89,13 @@ export function createLifi({ outbound, log, clock }: LifiDeps, settings: LifiSet
   return {
     name: 'lifi',
     async quote(request) {
-      if (!lifiChains.includes(request.from.network.name) || !lifiChains.includes(request.to.network.name))
-        return { ok: false, reason: 'no-route', words: 'LI.FI is not asked for that chain.' }
+      const unasked = whyNotAsked(request)
+      if (unasked !== undefined) return { ok: false, reason: 'no-route', words: unasked }
       const answer = await askPartner(api, { method: 'GET', path: `/quote?${queryOf(request)}` }, Step)
       return answer.ok ? quotedFrom(answer.value, request, clock) : declinedFrom(answer.declined.json)
     },
-    async status({ request, reference, txHash }) {
+    expects: (request, call) => changesOf(call, request, rulesOf(request)),
+    async status({ request, rawOutMin, reference, txHash }) {
       const { from, to } = request
       const isSwap = from.network.chainId === to.network.chainId
       const query = new URLSearchParams({
@@ -108,7 +109,8 @@ export function createLifi({ outbound, log, clock }: LifiDeps, settings: LifiSet
       if (!answer.ok && answer.declined.status === 404) return { state: 'pending', partnerStatus: 'NOT_FOUND' }
       if (!answer.ok)
         throw fail('partner-unavailable', {}, new Error(`lifi refused to tell of a route: ${answer.declined.status}`))
-      const status = lifiStatusOf({ ...answer.value, receiving: receivingOf(answer.value) }, request)
+      const said = { ...answer.value, receiving: receivingOf(answer.value), toAddress: payeeIn(answer.value) }
+      const status = lifiStatusOf(said, { ...request, rawOutMin })
       if (status.state === 'pending' && status.isUnknown)
         log.warn(
           { partner: 'lifi', partnerStatus: status.partnerStatus },
@@ -117,6 +119,14 @@ export function createLifi({ outbound, log, clock }: LifiDeps, settings: LifiSet
       return status
     },
   }
+}
+
+/** Of a bridge that pays out a chain's coin nobody can say beforehand in which form it arrives. */
+function whyNotAsked({ from, to }: RouteRequest): string | undefined {
+  if (!lifiChains.includes(from.network.name) || !lifiChains.includes(to.network.name))
+    return 'LI.FI is not asked for that chain.'
+  const isBridge = from.network.chainId !== to.network.chainId
+  return isBridge && sameAddress(to.token.address, zeroAddress) ? 'LI.FI bridges tokens to tokens alone.' : undefined
 }
 
 function queryOf({ from, to, rawAmount, fromAddress, toAddress, slippageBps }: RouteRequest): string {
@@ -131,6 +141,8 @@ function queryOf({ from, to, rawAmount, fromAddress, toAddress, slippageBps }: R
     slippage: String(slippageBps / 10_000),
     order: 'CHEAPEST',
     allowDestinationCall: 'false',
+    // The one bridge whose calls are read.
+    ...(from.network.chainId === to.network.chainId ? {} : { allowBridges: 'across' }),
   }).toString()
 }
 
@@ -139,8 +151,10 @@ function quotedFrom(step: Step, request: RouteRequest, clock: Clock): Quoted {
   if (estimate.toAmountMin < leastOf(estimate.toAmount, request.slippageBps))
     return { ok: false, reason: 'unsafe', words: 'minimum-too-low' }
   const calls = callsOf(step, request)
-  const unsafe = whyNotMeant(step, request) ?? whyNotSigned(calls, lifiRules(request, estimate.toAmountMin))
-  if (unsafe !== undefined) return { ok: false, reason: 'unsafe', words: unsafe }
+  const differs = whyNotMeant(step, request)
+  if (differs !== undefined) return { ok: false, reason: 'unsafe', words: differs }
+  const unsafe = whyNotSigned(calls, request, { ...rulesOf(request), rawOutMin: estimate.toAmountMin })
+  if (unsafe !== undefined) return refusedFor(unsafe, calls)
   return {
     ok: true,
     quote: {
@@ -185,21 +199,13 @@ function callsOf({ transactionRequest, estimate }: Step, { from, rawAmount }: Ro
   return [{ chainId: from.network.chainId, to: from.token.address, value: 0n, data }, send]
 }
 
-function lifiRules(request: RouteRequest, rawOutMin: bigint): GuardRules {
-  const { chainId } = request.from.network
-  const isSwap = chainId === request.to.network.chainId
-  return {
-    chainId,
-    token: request.from.token.address,
-    rawAmount: request.rawAmount,
-    recipient: request.toAddress,
-    destinationChainId: request.to.network.chainId,
-    rawOutMin,
-    targets: [lifiDiamond],
-    spenders: [lifiDiamond],
-    read: (data) => (isSwap ? readLifiSwap(data, chainId) : readLifiBridge(data)),
-    mustShow: isSwap ? ['recipient', 'rawOutMin'] : ['recipient', 'destinationChainId'],
-  }
+function rulesOf({ from }: RouteRequest): GuardRules {
+  return { targets: [lifiDiamond], read: (data) => readLifiCall(data, from.network) }
+}
+
+/** Whom it says that it paid. What is no address is not the recipient either. */
+function payeeIn({ toAddress }: z.output<typeof Status>) {
+  return typeof toAddress === 'string' ? (parseAddress(toAddress) ?? zeroAddress) : undefined
 }
 
 function receivingOf({ receiving }: z.output<typeof Status>) {

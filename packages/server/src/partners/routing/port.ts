@@ -6,6 +6,11 @@ export interface RoutingPartner {
   readonly name: PartnerName
   /** What it would cost and what there is to sign. Every call in it has passed the guard; nothing moves. */
   quote(request: RouteRequest): Promise<Quoted>
+  /**
+   * The balances that the partner's call must change on the source network, by its own bytes, where it is tried before it is signed.
+   * Undefined for a call that is not the one of the request, and for one that is not understood. Talks to nobody.
+   */
+  expects(request: RouteRequest, call: PlannedCall): readonly ExpectedChange[] | undefined
   /** What became of a route whose last call is in a block. Asking again is harmless. */
   status(route: SentRoute): Promise<RouteStatus>
 }
@@ -55,6 +60,17 @@ export interface PlannedCall {
   readonly data: Hex
 }
 
+/** By how much a call changes an account's balance, in the smallest unit; what falls is negative. */
+export interface ExpectedChange {
+  /** The zero address is the network's coin. */
+  readonly token: Address
+  /** `supply`: how much there is of the token in all. */
+  readonly account: Address | 'supply'
+  readonly least: bigint
+  /** No bound where it is left out. */
+  readonly most?: bigint
+}
+
 export interface RouteFee {
   readonly name: string
   readonly symbol: string
@@ -85,11 +101,15 @@ export type Quoted =
       readonly ok: false
       readonly reason: 'no-route' | 'amount-too-low' | 'amount-too-high' | 'unsafe'
       readonly words: string
+      /** For the operator: the call that the partner offered and that no decoder here reads. */
+      readonly notUnderstood?: string
     }
 
 /** A route under way, as whoever sent it keeps it. */
 export interface SentRoute {
   readonly request: RouteRequest
+  /** Less than this is no delivery. */
+  readonly rawOutMin: bigint
   readonly reference: string
   /** Of the call that set it going. */
   readonly txHash: Hex

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import type { Address } from '@purser/protocol'
 import { encodeFunctionData, erc20Abi, parseAbi } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { relayOrder } from '../../../test/partner-calls.ts'
 import { aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
 import { endOn, receiver, requestFor, sender, stranger } from '../../../test/routes.ts'
 import { instantOf } from '../../platform/clock.ts'
@@ -32,7 +33,10 @@ afterEach(async () => {
 })
 
 const request = requestFor(endOn('base', 'USDC'), endOn('tempo', 'USDC_E'))
-const id = `0x${'cd'.repeat(32)}` as const
+const order = relayOrder(request, { least: 9_903_147n })
+const { id } = order
+/** By which Relay's API knows the request, which is not the order's. */
+const requestId = `0x${'cd'.repeat(32)}` as const
 const depositAbi = parseAbi(['function depositErc20(address depositor, address token, uint256 amount, bytes32 id)'])
 
 function deposit(changes: { readonly depositor?: Address; readonly token?: Address; readonly amount?: bigint } = {}) {
@@ -48,6 +52,7 @@ interface Changes {
   readonly step?: object
   readonly details?: object
   readonly out?: object
+  readonly order?: unknown
 }
 
 /** In the shape of `POST /quote/v2`. */
@@ -55,7 +60,7 @@ function quoteWith(changes: Changes = {}): Told {
   const at = { from: sender, chainId: 8_453, value: '0', gas: '60000', maxFeePerGas: '1', maxPriorityFeePerGas: '1' }
   const approval = { ...at, to: request.from.token.address, data: approve(relayDepository, 10_000_000n) }
   const send = { ...at, to: relayDepository, data: deposit() }
-  const check = { endpoint: `/intents/status/v3?requestId=${id}`, method: 'GET' }
+  const check = { endpoint: `/intents/status/v3?requestId=${requestId}`, method: 'GET' }
   const currency = (end: typeof request.from) => ({ chainId: end.network.chainId, ...end.token })
   return {
     json: {
@@ -64,17 +69,18 @@ function quoteWith(changes: Changes = {}): Told {
           id: 'approve',
           action: 'Confirm transaction in your wallet',
           kind: 'transaction',
-          requestId: id,
+          requestId,
           items: [{ status: 'incomplete', data: { ...approval, ...changes.approval } }],
         },
         {
           id: 'deposit',
           kind: 'transaction',
-          requestId: id,
+          requestId,
           items: [{ status: 'incomplete', data: { ...send, ...changes.deposit }, check }],
           ...changes.step,
         },
       ],
+      protocol: { v2: { orderId: id, orderData: 'order' in changes ? changes.order : order.data } },
       fees: { relayer: { currency: { symbol: 'USDC' }, amount: '47089', amountFormatted: '0.047089' } },
       details: {
         sender,
@@ -99,12 +105,12 @@ test('a quote is an exact approval and a deposit of our own, and says what arriv
   if (!quoted.ok) throw new Error(quoted.words)
   expect(quoted.quote).toMatchObject({
     partner: 'relay',
-    reference: id,
+    reference: requestId,
     rawOut: 9_952_911n,
     rawOutMin: 9_903_147n,
     etaSeconds: 2,
     fees: [{ name: 'Relay', symbol: 'USDC', rawAmount: 47_089n }],
-    expiresAt: instantOf(1_790_000_030_000),
+    expiresAt: instantOf(1_790_000_060_000),
   })
   expect(quoted.quote.calls).toEqual([
     { chainId: 8_453, to: request.from.token.address, value: 0n, data: approve(relayDepository, 10_000_000n) },
@@ -128,6 +134,7 @@ test('a quote is an exact approval and a deposit of our own, and says what arriv
         slippageTolerance: '50',
         usePermit: false,
         explicitDeposit: true,
+        includeProtocolData: true,
       },
     },
   ])
@@ -145,10 +152,11 @@ test('an approval that is done already is not asked for again', async () => {
 test('coin is deposited with exactly the amount along, and in our own name', async () => {
   const coin = requestFor(endOn('base', 'native'), endOn('tempo', 'USDC_E'))
   const nativeAbi = parseAbi(['function depositNative(address depositor, bytes32 id)'])
+  const ofCoin = relayOrder(coin, { least: 9_903_147n })
   const native = (depositor: Address) =>
-    encodeFunctionData({ abi: nativeAbi, functionName: 'depositNative', args: [depositor, id] })
+    encodeFunctionData({ abi: nativeAbi, functionName: 'depositNative', args: [depositor, ofCoin.id] })
   const quoted = (value: string, depositor = sender) => {
-    const said = quoteWith({ deposit: { value, data: native(depositor) } })
+    const said = quoteWith({ deposit: { value, data: native(depositor) }, order: ofCoin.data })
     if (typeof said === 'string' || !('json' in said)) throw new Error('no quote')
     const json = structuredClone(said.json) as { steps: unknown[]; details: { currencyIn: { currency: object } } }
     json.steps.shift()
@@ -158,9 +166,9 @@ test('coin is deposited with exactly the amount along, and in our own name', asy
   }
   expect(await quoted('10000000')).toMatchObject({ ok: true, quote: { calls: [{ value: 10_000_000n }] } })
   expect(await quoted('10000001')).toMatchObject({ words: 'value-differs' })
-  expect(await quoted('10000000', stranger)).toMatchObject({ words: 'call-not-understood' })
+  expect(await quoted('10000000', stranger)).toMatchObject({ reason: 'no-route' })
   told = quoteWith({ deposit: { data: native(sender) } })
-  expect(await relay.quote(request)).toMatchObject({ words: 'call-not-understood' })
+  expect(await relay.quote(request)).toMatchObject({ reason: 'no-route' })
 })
 
 test.each<readonly [string, Changes, string]>([
@@ -169,10 +177,6 @@ test.each<readonly [string, Changes, string]>([
   ['the call to a stranger', { deposit: { to: stranger } }, 'target-not-listed'],
   ['another chain', { deposit: { chainId: 1 } }, 'wrong-chain'],
   ['coin along with it', { deposit: { value: '1' } }, 'value-differs'],
-  ['another call', { deposit: { data: '0xdeadbeef' } }, 'call-not-understood'],
-  ['a deposit in another’s name', { deposit: { data: deposit({ depositor: stranger }) } }, 'call-not-understood'],
-  ['a deposit of more', { deposit: { data: deposit({ amount: 10_000_001n }) } }, 'amount-differs'],
-  ['a deposit of another token', { deposit: { data: deposit({ token: stranger }) } }, 'amount-differs'],
   ['another recipient', { details: { recipient: stranger } }, 'recipient-differs'],
   ['another token to arrive', { out: { currency: { chainId: 4_217, address: stranger } } }, 'destination-differs'],
   [
@@ -182,6 +186,39 @@ test.each<readonly [string, Changes, string]>([
   ],
   ['less at the least than was allowed', { out: { minimumAmount: '9903145' } }, 'minimum-too-low'],
 ])('%s is refused, with its reason', async (_, changes, words) => {
+  told = quoteWith(changes)
+  expect(await relay.quote(request)).toEqual({ ok: false, reason: 'unsafe', words })
+})
+
+const ordered = (changes: Parameters<typeof relayOrder>[1]) => {
+  const made = relayOrder(request, { least: 9_903_147n, ...changes })
+  const args = [sender, request.from.token.address, 10_000_000n, made.id] as const
+  return {
+    order: made.data,
+    deposit: { data: encodeFunctionData({ abi: depositAbi, functionName: 'depositErc20', args }) },
+  }
+}
+
+test.each<readonly [string, Changes]>([
+  ['another call', { deposit: { data: '0xdeadbeef' } }],
+  ['a deposit in another’s name', { deposit: { data: deposit({ depositor: stranger }) } }],
+  ['a deposit of more', { deposit: { data: deposit({ amount: 10_000_001n }) } }],
+  ['a deposit of another token', { deposit: { data: deposit({ token: stranger }) } }],
+  ['a deposit with a tail', { deposit: { data: `${deposit()}00` } }],
+  ['no order', { order: undefined }],
+  ['an order that is not the one of the deposit', { order: relayOrder(request, { least: 9_903_148n }).data }],
+  ['an order of a version that nobody published', { order: { ...order.data, version: 'v9' } }],
+  ['a refund to another', ordered({ refundTo: stranger })],
+])('%s is no route: it is not understood', async (_, changes) => {
+  told = quoteWith(changes)
+  expect(await relay.quote(request)).toMatchObject({ ok: false, reason: 'no-route', notUnderstood: expect.any(String) })
+})
+
+test.each<readonly [string, Changes, string]>([
+  ['pays another', ordered({ recipient: stranger }), 'recipient-differs'],
+  ['pays in another token', ordered({ currency: stranger }), 'token-differs'],
+  ['pays less than the quote says', ordered({ least: 9_903_146n }), 'minimum-too-low'],
+])('a deposit whose order %s is refused, whatever the quote says', async (_, changes, words) => {
   told = quoteWith(changes)
   expect(await relay.quote(request)).toEqual({ ok: false, reason: 'unsafe', words })
 })
@@ -220,15 +257,15 @@ test.each<readonly [string, Partial<RouteStatus> & object]>([
   told = {
     json: { status, inTxHashes: [], txHashes: [hash], updatedAt: 1, originChainId: 8_453, destinationChainId: 4_217 },
   }
-  const seen = await relay.status({ request, reference: id, txHash: hash })
+  const seen = await relay.status({ request, rawOutMin: 1n, reference: requestId, txHash: hash })
   expect(seen).toMatchObject({ ...expected, partnerStatus: status })
   expect('isUnknown' in seen).toBe(false)
-  expect(double.asked).toMatchObject([{ method: 'GET', path: '/intents/status/v3', query: { requestId: id } }])
+  expect(double.asked).toMatchObject([{ method: 'GET', path: '/intents/status/v3', query: { requestId } }])
 })
 
 test('a status that nobody documented is waited for, and somebody is told', async () => {
   told = { json: { status: 'quantum', txHashes: [hash] } }
-  expect(await relay.status({ request, reference: id, txHash: hash })).toEqual({
+  expect(await relay.status({ request, rawOutMin: 1n, reference: requestId, txHash: hash })).toEqual({
     state: 'pending',
     partnerStatus: 'quantum',
     isUnknown: true,
@@ -241,7 +278,7 @@ test.each(['silence', 'cut', { text: '' }, { json: [] }, { status: 500, json: {}
   async (said) => {
     told = said
     await expect(relay.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
-    await expect(relay.status({ request, reference: id, txHash: hash })).rejects.toMatchObject({
+    await expect(relay.status({ request, rawOutMin: 1n, reference: requestId, txHash: hash })).rejects.toMatchObject({
       code: 'partner-unavailable',
     })
   },

@@ -1,14 +1,24 @@
-import { type Address, type Hex, isHex, parseAddress, parseRaw, sameAddress, zeroAddress } from '@purser/protocol'
+import {
+  type Address,
+  type Hex,
+  isHex,
+  parseAddress,
+  parseRaw,
+  sameAddress,
+  selectorOf,
+  zeroAddress,
+} from '@purser/protocol'
 import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { askPartner, type PartnerApi } from '../ask.ts'
 import { fail } from '../errors.ts'
-import { type CallFacts, type GuardRules, leastOf, whyNotSigned } from './guard.ts'
+import { address as account, bytes32, decodeCall, tuple, uint } from './abi.ts'
+import { type CallMeaning, changesOf, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import type { PlannedCall, Quoted, RouteRequest, RoutingPartner } from './port.ts'
+import { Order, orderIdOf, readOrder } from './relay-order.ts'
 import { relayStatusOf } from './relay-status.ts'
-import { argumentsOf, selectorIn, selectorOf } from './words.ts'
 
 export interface RelayDeps {
   readonly outbound: Outbound
@@ -25,12 +35,15 @@ export interface RelaySettings {
 
 const timeoutMsUsual = 15_000
 const answerBytesMax = 1_048_576
-const quoteMs = 30_000
+const quoteMs = 60_000
 
 /** Relay's depository, the one contract of theirs that we pay into; it has this address on every chain that has it (docs.relay.link). */
 export const relayDepository: Address = '0x4cD00E387622C35bDDB9b4c962C136462338BC31'
 const depositErc20 = selectorOf('depositErc20(address,address,uint256,bytes32)')
 const depositNative = selectorOf('depositNative(address,bytes32)')
+/** RelayDepository (relayprotocol/relay-depository, packages/ethereum-vm). */
+const erc20Arguments = tuple({ depositor: account, token: account, rawAmount: uint(256), id: bytes32 })
+const nativeArguments = tuple({ depositor: account, id: bytes32 })
 
 const raw = z.string().transform((text, ctx) => {
   const value = parseRaw(text)
@@ -59,6 +72,8 @@ const Quote = z.object({
       }),
     )
     .max(8),
+  /** The order that the deposit pays for. */
+  protocol: z.object({ v2: z.object({ orderData: z.unknown().optional() }) }).optional(),
   fees: z.object({ relayer: z.object({ amount: raw, currency: z.object({ symbol: z.string().max(32) }) }).optional() }),
   details: z.object({
     recipient: address,
@@ -90,6 +105,7 @@ export function createRelay({ outbound, log, clock }: RelayDeps, settings: Relay
       if (answer.ok) return quotedFrom(answer.value, request, clock)
       return declinedFrom(answer.declined.json)
     },
+    expects: (request, call) => changesOf(call, request, rulesOf(request)),
     async status({ reference }) {
       const path = `/intents/status/v3?requestId=${encodeURIComponent(reference)}`
       const answer = await askPartner(api, { method: 'GET', path }, Status)
@@ -120,10 +136,11 @@ function bodyOf({ from, to, rawAmount, fromAddress, toAddress, slippageBps }: Ro
     slippageTolerance: String(slippageBps),
     usePermit: false,
     explicitDeposit: true,
+    includeProtocolData: true,
   }
 }
 
-function quotedFrom({ steps, details, fees }: Quote, request: RouteRequest, clock: Clock): Quoted {
+function quotedFrom({ steps, details, fees, protocol }: Quote, request: RouteRequest, clock: Clock): Quoted {
   const { currencyOut } = details
   const reference = steps.find(({ requestId }) => requestId !== undefined)?.requestId
   const fault = faultOf(details, request)
@@ -133,8 +150,9 @@ function quotedFrom({ steps, details, fees }: Quote, request: RouteRequest, cloc
     return { ok: false, reason: 'unsafe', words: 'The partner wants something else signed than transactions.' }
   const rawOutMin = leastOf(currencyOut.amount, request.slippageBps)
   if (currencyOut.minimumAmount < rawOutMin) return { ok: false, reason: 'unsafe', words: 'minimum-too-low' }
-  const unsafe = whyNotSigned(calls, relayRules(request, currencyOut.minimumAmount))
-  if (unsafe !== undefined) return { ok: false, reason: 'unsafe', words: unsafe }
+  const rules = rulesOf(request, Order.safeParse(protocol?.v2.orderData).data ?? null)
+  const unsafe = whyNotSigned(calls, request, { ...rules, rawOutMin: currencyOut.minimumAmount })
+  if (unsafe !== undefined) return refusedFor(unsafe, calls)
   return {
     ok: true,
     quote: {
@@ -176,32 +194,38 @@ function callsOf(steps: Quote['steps']): readonly PlannedCall[] | undefined {
   )
 }
 
-function relayRules(request: RouteRequest, rawOutMin: bigint): GuardRules {
-  return {
-    chainId: request.from.network.chainId,
-    token: request.from.token.address,
-    rawAmount: request.rawAmount,
-    recipient: request.toAddress,
-    destinationChainId: request.to.network.chainId,
-    rawOutMin,
-    targets: [relayDepository],
-    spenders: [relayDepository],
-    read: (bytes) => readDeposit(bytes, request),
-    mustShow: ['spends'],
-  }
+/**
+ * A deposit names an order by its hash. With the order, what it pays is read from it; without one, where a deposit whose order was read
+ * once is looked at again before it is signed, it is taken to be the request's. `null` for an order that is not there or not understood.
+ */
+function rulesOf(request: RouteRequest, order?: Order | null): GuardRules {
+  return { targets: [relayDepository], read: (bytes) => readDeposit(bytes, request, order) }
 }
 
-/** A deposit of ours, by its bytes. Whom it pays on the other chain is behind Relay's own number: that is Relay's word. */
-function readDeposit(bytes: Hex, { from, fromAddress, rawAmount: asked }: RouteRequest): CallFacts | undefined {
-  const args = argumentsOf(bytes)
-  const owner = args.address(0)
-  if (owner === undefined || !sameAddress(owner, fromAddress)) return undefined
-  // Of coin the call names no amount: the guard holds what goes along to the amount.
-  if (selectorIn(bytes) === depositNative && args.length === 2 && sameAddress(from.token.address, zeroAddress))
-    return { spends: { token: zeroAddress, rawAmount: asked } }
-  const [token, rawAmount] = [args.address(1), args.uint(2)]
-  if (selectorIn(bytes) !== depositErc20 || args.length !== 4) return undefined
-  return token === undefined || rawAmount === undefined ? undefined : { spends: { token, rawAmount } }
+function readDeposit(bytes: Hex, request: RouteRequest, order: Order | null | undefined): CallMeaning | undefined {
+  const deposit = depositIn(bytes, request)
+  if (deposit === undefined || !sameAddress(deposit.depositor, request.fromAddress)) return undefined
+  const { token, rawAmount, id } = deposit
+  const paid = order === undefined ? ordered(request) : order === null ? undefined : readOrder(order, request)
+  if (paid === undefined || (order && orderIdOf(order) !== id)) return undefined
+  if (!sameAddress(paid.spends.token, token) || paid.spends.rawAmount !== rawAmount) return undefined
+  return { ...paid, changes: [{ token, account: relayDepository, least: rawAmount, most: rawAmount }] }
+}
+
+/** Of coin the call names no amount: the guard compares what goes along with the amount. */
+function depositIn(bytes: Hex, { from, rawAmount }: RouteRequest) {
+  const native = decodeCall(bytes, depositNative, nativeArguments)
+  const isCoin = sameAddress(from.token.address, zeroAddress)
+  if (native !== undefined) return isCoin ? { ...native, token: zeroAddress, rawAmount } : undefined
+  return decodeCall(bytes, depositErc20, erc20Arguments)
+}
+
+function ordered({ from, to, rawAmount, toAddress, fromAddress }: RouteRequest): Omit<CallMeaning, 'changes'> {
+  return {
+    spends: { token: from.token.address, rawAmount },
+    arrives: { chainId: to.network.chainId, token: to.token.address, recipient: toAddress, rawMin: 0n },
+    refundTo: fromAddress,
+  }
 }
 
 const ErrorBody = z.object({ errorCode: z.string().max(128) })

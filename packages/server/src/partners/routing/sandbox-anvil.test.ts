@@ -11,7 +11,7 @@ import {
   tokenBalance,
 } from '@purser/devnet'
 import { type Address, networks, zeroAddress } from '@purser/protocol'
-import { createPublicClient, createWalletClient, http } from 'viem'
+import { createPublicClient, createWalletClient, erc20Abi, http, parseEventLogs } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { endOn } from '../../../test/routes.ts'
@@ -20,7 +20,7 @@ import { systemClock } from '../../platform/clock.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { systemRandom } from '../../platform/random.ts'
 import type { ChainReader, RouteEnd, RouteQuote, RouteRequest, RoutingPartner, SentRoute } from './port.ts'
-import { createSandboxRouting } from './sandbox.ts'
+import { createSandboxRouting, type FindEvent } from './sandbox.ts'
 
 let base: DevChain
 let ethereum: DevChain
@@ -50,8 +50,9 @@ beforeAll(async () => {
     blockNumber: async (network) => (await chains.on(network).head()).number,
     logs: async (network, txHash) => (await chains.on(network).receipt(txHash))?.logs,
   }
+  const findEvent: FindEvent = (network, address, topics) => chains.on(network).findEvent(address, topics)
   const contracts = { pool: sandboxPoolAddress, bridge: sandboxBridgeAddress } as const
-  const make = () => createSandboxRouting({ reader, clock: systemClock, random: systemRandom }, contracts)
+  const make = () => createSandboxRouting({ reader, findEvent, clock: systemClock, random: systemRandom }, contracts)
   ;[sandbox, other] = [make(), make()]
 })
 afterAll(async () => {
@@ -93,15 +94,30 @@ async function coinOf(chain: DevChain, account: Address): Promise<bigint> {
   return createPublicClient({ transport: http(chain.rpcUrl) }).getBalance({ address: account })
 }
 
+/** To whom a transaction moved how much of a token. */
+async function movedIn(chain: DevChain, hash: `0x${string}` | undefined): Promise<unknown[]> {
+  const reader = createPublicClient({ transport: http(chain.rpcUrl) })
+  const { logs } = await reader.getTransactionReceipt({ hash: hash ?? '0x' })
+  return parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs }).map(({ args }) => [args.to, args.value])
+}
+
 async function begun(request: RouteRequest): Promise<{ readonly route: SentRoute; readonly quote: RouteQuote }> {
   const quote = await quoteOf(request)
-  return { quote, route: { request, reference: quote.reference, txHash: await send(quote) } }
+  return {
+    quote,
+    route: { request, rawOutMin: quote.rawOutMin, reference: quote.reference, txHash: await send(quote) },
+  }
 }
 
 test('a swap gives exactly what was quoted, takes exactly the amount, and leaves no approval', async () => {
   const request = requestOf(usdcOnBase, coinOnBase, 30_000_000n)
   const quote = await quoteOf(request)
-  const before = { reference: quote.reference, request, txHash: `0x${'00'.repeat(32)}` } as const
+  const before = {
+    reference: quote.reference,
+    rawOutMin: quote.rawOutMin,
+    request,
+    txHash: `0x${'00'.repeat(32)}`,
+  } as const
   expect(await sandbox.status(before)).toEqual({ state: 'pending', partnerStatus: 'not-seen' })
   const txHash = await send(quote)
   expect(await coinOf(base, receiver)).toBe(quote.rawOut)
@@ -132,7 +148,7 @@ test('the price moves with what is swapped, and a swap that would give too littl
   const before = await tokenBalance(base, 'USDC', payer.address)
   await expect(send(stale)).rejects.toThrow()
   expect(await tokenBalance(base, 'USDC', payer.address)).toBe(before)
-  expect(await sandbox.status({ request, reference: stale.reference, txHash: '0x' })).toMatchObject({
+  expect(await sandbox.status({ rawOutMin: 1n, request, reference: stale.reference, txHash: '0x' })).toMatchObject({
     state: 'pending',
   })
 })
@@ -142,6 +158,9 @@ test('the bridge takes the money here and pays it out there, once, whoever relay
   expect(quote).toMatchObject({ rawOut: 99_900_000n, fees: [{ rawAmount: 100_000n }] })
   expect(await sandbox.status(route)).toEqual({ state: 'pending', partnerStatus: 'deposited' })
   await relayer.pass()
+  const status = await sandbox.status(route)
+  const paidIn = status.state === 'completed' ? status.destinationTxHash : undefined
+  expect(await movedIn(ethereum, paidIn)).toEqual([[receiver, 99_900_000n]])
   await relayer.pass()
   const restarted = createBridgeRelayer([base, ethereum])
   for (const conduct of ['deliver', 'refund', 'fail'] as const) {
@@ -172,7 +191,11 @@ test('told to refund it gives everything back, and never pays out after that', a
   const { route } = await begun(requestOf(usdcOnBase, usdcOnEthereum, 50_000_000n))
   relayer.tell('refund')
   await relayer.pass()
-  expect(await sandbox.status(route)).toMatchObject({ state: 'failed', refund: 'done' })
+  const status = await sandbox.status(route)
+  expect(status).toMatchObject({ state: 'failed', refund: 'done' })
+  expect(await movedIn(base, status.state === 'failed' ? status.refundTxHash : undefined)).toEqual([
+    [payer.address, 50_000_000n],
+  ])
   expect(await tokenBalance(base, 'USDC', payer.address)).toBe(1_000_000_000n)
   relayer.tell('deliver')
   await relayer.pass()
@@ -218,6 +241,10 @@ test('two quotes for one transfer are two routes: what happened to the one is no
   expect(first.reference).not.toBe(second.reference)
   const txHash = await send(first)
   await relayer.pass()
-  expect(await sandbox.status({ request, reference: first.reference, txHash })).toMatchObject({ state: 'completed' })
-  expect(await sandbox.status({ request, reference: second.reference, txHash })).toMatchObject({ state: 'pending' })
+  expect(await sandbox.status({ rawOutMin: 1n, request, reference: first.reference, txHash })).toMatchObject({
+    state: 'completed',
+  })
+  expect(await sandbox.status({ rawOutMin: 1n, request, reference: second.reference, txHash })).toMatchObject({
+    state: 'pending',
+  })
 })

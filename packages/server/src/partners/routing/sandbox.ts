@@ -1,7 +1,28 @@
-import { type Address, bytesToHex, encodeBalanceOf, type Hex, isHex, sameAddress, zeroAddress } from '@purser/protocol'
+import {
+  type Address,
+  bytesToHex,
+  encodeBalanceOf,
+  type Hex,
+  isHex,
+  keccak256,
+  type Network,
+  sameAddress,
+  selectorOf,
+  utf8,
+  zeroAddress,
+} from '@purser/protocol'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Random } from '../../platform/random.ts'
-import { type CallFacts, encodeApprove, type GuardRules, leastOf, whyNotSigned } from './guard.ts'
+import { address, bytes32, decodeCall, tuple, uint } from './abi.ts'
+import {
+  type CallMeaning,
+  changesOf,
+  encodeApprove,
+  type GuardRules,
+  leastOf,
+  refusedFor,
+  whyNotSigned,
+} from './guard.ts'
 import type {
   ChainReader,
   PlannedCall,
@@ -12,7 +33,7 @@ import type {
   RoutingPartner,
   SentRoute,
 } from './port.ts'
-import { argumentsOf, encodeCall, selectorIn, selectorOf, wordsOf } from './words.ts'
+import { encodeCall, wordsOf } from './words.ts'
 
 /** Where the sandbox's contracts are, on every local chain. */
 export interface SandboxContracts {
@@ -20,8 +41,12 @@ export interface SandboxContracts {
   readonly bridge: Address
 }
 
+/** The newest transaction in which a contract logged an event with these topics. */
+export type FindEvent = (network: Network, address: Address, topics: readonly Hex[]) => Promise<Hex | undefined>
+
 interface SandboxDeps {
   readonly reader: ChainReader
+  readonly findEvent: FindEvent
   readonly clock: Clock
   readonly random: Random
 }
@@ -50,6 +75,7 @@ export function createSandboxRouting(deps: SandboxDeps, contracts: SandboxContra
       request.from.network.chainId === request.to.network.chainId
         ? quoteSwap(deps, contracts, request)
         : quoteBridge(deps, contracts, request),
+    expects: (request, call) => changesOf(call, request, rulesOf(request, contracts)),
     status(route) {
       const [kind, id] = route.reference.split(':')
       if (id === undefined || !isHex(id)) throw new Error('a route of the sandbox without its number')
@@ -58,7 +84,13 @@ export function createSandboxRouting(deps: SandboxDeps, contracts: SandboxContra
   }
 }
 
-async function quoteSwap(deps: SandboxDeps, { pool }: SandboxContracts, request: RouteRequest): Promise<Quoted> {
+const events = {
+  filled: topicOf('Filled(bytes32,address,uint256,address)'),
+  refunded: topicOf('Refunded(bytes32)'),
+}
+
+async function quoteSwap(deps: SandboxDeps, contracts: SandboxContracts, request: RouteRequest): Promise<Quoted> {
+  const { pool } = contracts
   const { from, to, rawAmount, toAddress } = request
   const asked = encodeCall(selectors.quote, [from.token.address, to.token.address, rawAmount])
   const rawOut = wordsOf(await deps.reader.call(from.network, pool, asked)).uint(0) ?? 0n
@@ -67,10 +99,11 @@ async function quoteSwap(deps: SandboxDeps, { pool }: SandboxContracts, request:
   const rawOutMin = leastOf(rawOut, request.slippageBps)
   const args = [id, from.token.address, rawAmount, to.token.address, rawOutMin, toAddress]
   const offer = { rawOut, rawOutMin, target: pool, reference: `swap:${id}`, fees: [] }
-  return quotedWith(deps, request, { ...offer, data: encodeCall(selectors.swap, args) })
+  return quotedWith(deps, request, { ...offer, contracts, data: encodeCall(selectors.swap, args) })
 }
 
-async function quoteBridge(deps: SandboxDeps, { bridge }: SandboxContracts, request: RouteRequest): Promise<Quoted> {
+async function quoteBridge(deps: SandboxDeps, contracts: SandboxContracts, request: RouteRequest): Promise<Quoted> {
+  const { bridge } = contracts
   const { from, to, rawAmount, toAddress } = request
   if (isCoin(from.token.address) !== isCoin(to.token.address))
     return { ok: false, reason: 'no-route', words: 'The sandbox bridges tokens to tokens and coin to coin.' }
@@ -88,7 +121,7 @@ async function quoteBridge(deps: SandboxDeps, { bridge }: SandboxContracts, requ
   const args = [id, from.token.address, rawAmount, chainId, to.token.address, toAddress, rawOutMin]
   const fees = [{ name: 'Sandbox', symbol: to.token.symbol, rawAmount: scaled - rawOut }]
   const offer = { rawOut, rawOutMin, target: bridge, reference: `bridge:${id}`, fees }
-  return quotedWith(deps, request, { ...offer, data: encodeCall(selectors.deposit, args) })
+  return quotedWith(deps, request, { ...offer, contracts, data: encodeCall(selectors.deposit, args) })
 }
 
 interface Offer {
@@ -98,13 +131,14 @@ interface Offer {
   readonly reference: string
   readonly fees: readonly RouteFee[]
   readonly data: Hex
+  readonly contracts: SandboxContracts
 }
 
 function quotedWith({ clock }: SandboxDeps, request: RouteRequest, offer: Offer): Quoted {
   const { rawOut, rawOutMin, reference, fees } = offer
   const calls = callsOf(request, offer)
-  const unsafe = whyNotSigned(calls, rulesOf(request, offer))
-  if (unsafe !== undefined) return { ok: false, reason: 'unsafe', words: unsafe }
+  const unsafe = whyNotSigned(calls, request, { ...rulesOf(request, offer.contracts), rawOutMin })
+  if (unsafe !== undefined) return refusedFor(unsafe, calls)
   const expiresAt = instantOf(clock.now().getTime() + quoteMs)
   return {
     ok: true,
@@ -121,31 +155,53 @@ function callsOf({ from, rawAmount }: RouteRequest, { target, data }: Offer): re
   ]
 }
 
-function rulesOf(request: RouteRequest, { target, rawOutMin }: Offer): GuardRules {
+/** On one chain the market is called, and between two the bridge. */
+function rulesOf({ from, to }: RouteRequest, { pool, bridge }: SandboxContracts): GuardRules {
+  const { chainId } = from.network
+  return chainId === to.network.chainId
+    ? { targets: [pool], read: (data) => readSwap(data, chainId) }
+    : { targets: [bridge], read: (data) => readDeposit(data, bridge) }
+}
+
+const swapArguments = tuple({
+  id: bytes32,
+  token: address,
+  rawAmount: uint(256),
+  tokenOut: address,
+  rawOutMin: uint(256),
+  recipient: address,
+})
+
+function readSwap(data: Hex, chainId: number): CallMeaning | undefined {
+  const swap = decodeCall(data, selectors.swap, swapArguments)
+  if (swap === undefined) return undefined
+  const { token, rawAmount, tokenOut, rawOutMin, recipient } = swap
   return {
-    chainId: request.from.network.chainId,
-    token: request.from.token.address,
-    rawAmount: request.rawAmount,
-    recipient: request.toAddress,
-    destinationChainId: request.to.network.chainId,
-    rawOutMin,
-    targets: [target],
-    spenders: [target],
-    read: (data) => readCall(data, request.from.network.chainId),
-    mustShow: ['spends', 'recipient', 'rawOutMin', 'destinationChainId'],
+    spends: { token, rawAmount },
+    arrives: { chainId, token: tokenOut, recipient, rawMin: rawOutMin },
+    changes: [{ token: tokenOut, account: recipient, least: rawOutMin }],
   }
 }
 
-function readCall(data: Hex, chainId: number): CallFacts | undefined {
-  const args = argumentsOf(data)
-  const isSwap = selectorIn(data) === selectors.swap
-  if (!isSwap && selectorIn(data) !== selectors.deposit) return undefined
-  const [token, rawAmount] = [args.address(1), args.uint(2)]
-  const [recipient, rawOutMin] = isSwap ? [args.address(5), args.uint(4)] : [args.address(5), args.uint(6)]
-  if (token === undefined || rawAmount === undefined || recipient === undefined || rawOutMin === undefined)
-    return undefined
-  const destinationChainId = isSwap ? chainId : Number(args.uint(3))
-  return { spends: { token, rawAmount }, recipient, rawOutMin, destinationChainId }
+const depositArguments = tuple({
+  id: bytes32,
+  token: address,
+  rawAmount: uint(256),
+  chainId: uint(53),
+  tokenOut: address,
+  recipient: address,
+  rawOutMin: uint(256),
+})
+
+function readDeposit(data: Hex, bridge: Address): CallMeaning | undefined {
+  const deposit = decodeCall(data, selectors.deposit, depositArguments)
+  if (deposit === undefined) return undefined
+  const { token, rawAmount, chainId, tokenOut, recipient, rawOutMin } = deposit
+  return {
+    spends: { token, rawAmount },
+    arrives: { chainId: Number(chainId), token: tokenOut, recipient, rawMin: rawOutMin },
+    changes: [{ token, account: bridge, least: rawAmount, most: rawAmount }],
+  }
 }
 
 /** A swap is all in one transaction: it has paid, or it is in no block yet, or its receipt says that it reverted. */
@@ -164,8 +220,9 @@ async function swapStatus(
 
 const failed = { state: 'failed', reason: 'The sandbox was told not to deliver.' } as const
 
+/** A node that has the state and not yet the log answers `pending`: the end names its transaction. */
 async function bridgeStatus(
-  { reader }: SandboxDeps,
+  { reader, findEvent }: SandboxDeps,
   { bridge }: SandboxContracts,
   { request }: SentRoute,
   id: Hex,
@@ -174,15 +231,24 @@ async function bridgeStatus(
   const deposit = wordsOf(await reader.call(from.network, bridge, encodeCall(selectors.deposits, [id])))
   const state = deposit.uint(0)
   if (state === undefined || state === 0n) return { state: 'pending', partnerStatus: 'not-seen' }
-  if (state === 2n) return { ...failed, partnerStatus: 'refunded', refund: 'done' }
+  if (state === 2n) {
+    const refundTxHash = await findEvent(from.network, bridge, [events.refunded, id])
+    if (refundTxHash === undefined) return { state: 'pending', partnerStatus: 'refunding' }
+    return { ...failed, partnerStatus: 'refunded', refund: 'done', refundTxHash }
+  }
   if (state === 3n) return { ...failed, partnerStatus: 'failed', refund: 'pending' }
   const fill = wordsOf(await reader.call(to.network, bridge, encodeCall(selectors.fills, [id])))
   const [token, rawAmount] = [fill.address(0), fill.uint(2)]
-  if (token === undefined || rawAmount === undefined || rawAmount === 0n)
-    return { state: 'pending', partnerStatus: 'deposited' }
+  const isFilled = token !== undefined && rawAmount !== undefined && rawAmount > 0n
+  const destinationTxHash = isFilled ? await findEvent(to.network, bridge, [events.filled, id]) : undefined
+  if (!isFilled || destinationTxHash === undefined) return { state: 'pending', partnerStatus: 'deposited' }
   const isOther = !sameAddress(token, to.token.address)
   const received = { chainId: to.network.chainId, token, rawAmount, isOther }
-  return { state: 'completed', partnerStatus: 'filled', received }
+  return { state: 'completed', partnerStatus: 'filled', received, destinationTxHash }
+}
+
+function topicOf(event: string): Hex {
+  return bytesToHex(keccak256(utf8(event)))
 }
 
 function isCoin(address: Address): boolean {

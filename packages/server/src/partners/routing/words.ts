@@ -1,12 +1,7 @@
-import { type Address, bytesToHex, checksumAddress, type Hex, keccak256, utf8 } from '@purser/protocol'
+import { type Address, bytesToHex, checksumAddress, type Hex } from '@purser/protocol'
 
 /** One argument of a call that takes a word: a number, an account, or 32 bytes. */
 export type Argument = bigint | Hex
-
-/** The first four bytes of a function's Keccak (Solidity ABI, "Function selector"). */
-export function selectorOf(signature: string): Hex {
-  return bytesToHex(keccak256(utf8(signature)).subarray(0, 4))
-}
 
 /** Call data of a function whose arguments all take one word. */
 export function encodeCall(selector: Hex, args: readonly Argument[]): Hex {
@@ -29,17 +24,13 @@ function wordOf(value: Argument): string {
   return (typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()).padStart(64, '0')
 }
 
-/** The words of call data behind its selector, or of an answer; a part of a word at the end is left out. */
+/** The words of an answer; a part of a word at the end is left out. */
 export interface Words {
   /** Undefined past the end. */
   uint(index: number): bigint | undefined
   /** Undefined where the word is no account: its first twelve bytes are not zero. */
   address(index: number): Address | undefined
   readonly length: number
-}
-
-export function argumentsOf(data: Hex): Words {
-  return wordsOf(`0x${data.slice(10)}`)
 }
 
 export function wordsOf(data: Hex): Words {

@@ -45,7 +45,9 @@ export function createFakeScreening(now: () => Date): FakeScreening {
       isStale: fake.isStale,
     }),
     difference: async (from, to) => changes.slice(Number(from) - 1, Number(to) - 1).flat(),
+    screenNow: (address) => said.get(address.toLowerCase()) ?? clean,
     refreshIfDue: () => Promise.resolve(),
+    stop: () => Promise.resolve(),
   }
   return fake
 }

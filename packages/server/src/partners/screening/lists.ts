@@ -75,20 +75,34 @@ export interface HeldList {
   readonly addresses: ReadonlySet<string>
 }
 
+export interface ListReader {
+  /** The list that is valid now. */
+  read(): Promise<HeldList>
+  /** The list that was read last, without reading it. */
+  last(): HeldList
+}
+
 /**
  * Reads the list that holds now. What it is, is asked after whoever wants to know it, who shares the asking with all others of that moment,
  * so that a swap counts for every process from its commit; its addresses, which no version ever changes, are kept.
  */
-export function createListReader(db: Db): () => Promise<HeldList> {
-  let held: { readonly version: bigint; readonly addresses: ReadonlySet<string> } | undefined
+export function createListReader(db: Db): ListReader {
+  let last: HeldList | undefined
   const read = gather<undefined, HeldList>({ itemsMax: 1_000, roundsMax: 1 }, async (asked) => {
     const row = await findCurrentList(db)
     if (row === undefined) throw new Error('there is no sanctions list, not even the bundled one')
-    if (held?.version !== row.version) held = { version: row.version, addresses: await readAddresses(db, row.version) }
-    const { addresses } = held
-    return asked.map(() => ({ row, addresses }))
+    const addresses = last?.row.version === row.version ? last.addresses : await readAddresses(db, row.version)
+    const current = { row, addresses }
+    last = current
+    return asked.map(() => current)
   })
-  return () => read(undefined)
+  return {
+    read: () => read(undefined),
+    last() {
+      if (last === undefined) throw new Error('the sanctions list was not read yet')
+      return last
+    },
+  }
 }
 
 /** The addresses of a version, in lower case. */

@@ -41,6 +41,11 @@ export interface OracleRound {
 
 export type Oracle = (addresses: readonly Address[]) => Promise<OracleRound>
 
+/** Whether a node of this deployment can reach an oracle. */
+export function hasOracle(chains: Chains): boolean {
+  return oracles.some(([name]) => chains.configured.some((network) => network.name === name))
+}
+
 /**
  * Asks the first two configured networks that have the oracle. One that says sanctioned is believed; clean needs all that were asked, so
  * that neither a node that fails nor one that lies on its own clears anybody.

@@ -12,7 +12,7 @@ export type ScreeningResult = 'pending' | 'clear' | 'flagged'
 
 /**
  * Why: `listed` and `oracle-sanctioned` flag; `list-stale`, `oracle-failed` and `oracle-not-configured` mean that nobody can
- * say yet; `clean` clears.
+ * say yet; `clean` clears; `sandbox` is the sandbox screening's own answer, for test keys alone.
  */
 export type ScreeningReason =
   | 'listed'
@@ -21,6 +21,7 @@ export type ScreeningReason =
   | 'oracle-failed'
   | 'oracle-not-configured'
   | 'clean'
+  | 'sandbox'
 
 /** What the on-chain oracle said: `none` where no network with an oracle has a node. */
 export type OracleAnswer = 'clean' | 'sanctioned' | 'failed' | 'none'
@@ -57,6 +58,11 @@ export interface Screening {
   screen(addresses: readonly Address[]): Promise<ScreeningRound>
   readonly addressesMax: number
   /**
+   * What is known of an address in this moment, from memory: the list, which follows the database within seconds, and the oracle's answers of the
+   * last day. It asks no node and no database. An address without an answer is looked up in the background.
+   */
+  screenNow(address: Address, environment: Environment): Screened
+  /**
    * Whether no other list has taken the place of this one. Asked in the transaction that writes a result down, after the row of its
    * subject is locked: a list that comes later then finds the result written, and screens again what it changes.
    */
@@ -66,4 +72,6 @@ export interface Screening {
   difference(from: bigint, to: bigint): Promise<readonly string[]>
   /** Fetches the list anew when it is time, as one process of all that ask; tells the operator while the list is stale. */
   refreshIfDue(): Promise<void>
+  /** Ends what works in the background. */
+  stop(): Promise<void>
 }

@@ -54,7 +54,7 @@ async function aDeployment() {
   const clock = new ShiftedClock()
   const deps = { ...toyDeps(database.db), clock, outbound }
   await ensureBundledList(deps)
-  const current = createListReader(database.db)
+  const current = createListReader(database.db).read
   return {
     deps,
     clock,
@@ -145,7 +145,7 @@ test('the same addresses a day later are the same version, known to hold until l
 
 test('a swap is seen by every process with its next question', async () => {
   const { db, refresh, clock } = await aDeployment()
-  const [one, other] = [createListReader(db), createListReader(db)]
+  const [one, other] = [createListReader(db).read, createListReader(db).read]
   expect((await Promise.all([one(), other()])).map(({ row }) => row.version)).toEqual([1n, 1n])
   const url = await aSource(() => ({ body: officialOf(withExtra, dayOf(clock)) }))
   await refresh({ url })

@@ -1,13 +1,16 @@
 import type { Address } from '@purser/protocol'
 import type { Chains } from '../../chain/port.ts'
-import type { Deps } from '../../platform/ctx.ts'
+import type { Deps, Environment } from '../../platform/ctx.ts'
 import type { Outbound } from '../../platform/outbound.ts'
+import { pause } from '../../platform/work/runner.ts'
 import { isStale } from './dating.ts'
 import { findCurrentList, type ListRow } from './list-store.ts'
-import { createListReader, ensureBundledList, readAddresses } from './lists.ts'
-import { addressesPerRequest, createOracle, type OracleRound } from './oracle.ts'
-import type { ListState, Screening, ScreeningRound } from './port.ts'
+import { createListReader, ensureBundledList, type HeldList, readAddresses } from './lists.ts'
+import { createOracleMemory } from './memory.ts'
+import { addressesPerRequest, createOracle, hasOracle, type OracleRound } from './oracle.ts'
+import type { ListState, OracleAnswer, Screened, Screening, ScreeningRound } from './port.ts'
 import { refreshWhenDue } from './refresh.ts'
+import { sandboxVerdict } from './sandbox.ts'
 import { verdictOf } from './verdict.ts'
 
 export interface ScreeningOptions {
@@ -15,23 +18,43 @@ export interface ScreeningOptions {
   readonly outbound: Outbound
   /** Where the list is refreshed from; undefined where an operator brings it by hand. */
   readonly listUrl: string | undefined
+  /** Whether test keys get the sandbox's answers. */
+  readonly isSandbox?: boolean
 }
 
 type ScreeningDeps = Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
 
+/** How old what is in memory may be: a list that another process took counts here within this time. */
+const followMs = 2_000
+
 /** The screening of a deployment: its list, in the database, and the oracle through its nodes. */
 export async function openScreening(deps: ScreeningDeps, options: ScreeningOptions): Promise<Screening> {
   await ensureBundledList(deps)
-  const heldList = createListReader(deps.db)
-  const oracle = createOracle({ ...deps, chains: options.chains })
-  const list = async (): Promise<ListState> => shown((await heldList()).row, deps.clock.now())
+  const lists = createListReader(deps.db)
+  await lists.read()
+  const oracle = createOracleMemory(
+    createOracle({ ...deps, chains: options.chains }),
+    () => deps.clock.now(),
+    addressesPerRequest,
+  )
+  const list = async (): Promise<ListState> => shown((await lists.read()).row, deps.clock.now())
+  const judge = judgeFor(deps, options)
+  const isOracleConfigured = hasOracle(options.chains)
+  const following = startFollowing(deps, async () => {
+    await lists.read()
+    await oracle.refresh()
+  })
   return {
     addressesMax: addressesPerRequest,
     list,
+    stop: following.stop,
+    screenNow(address, environment) {
+      const said = isOracleConfigured ? oracle.of(address) : 'none'
+      return judge({ list: lists.last(), address, oracle: said }, environment)
+    },
     async screen(addresses) {
-      const { row, addresses: listed } = await heldList()
-      const said = await oracle(addresses)
-      return roundOf({ row, listed, isListStale: isStale(row.asOf, deps.clock.now()), said }, addresses)
+      const current = await lists.read()
+      return roundOf({ list: current, said: await oracle.ask(addresses), judge }, addresses)
     },
     async isCurrentList(tx, version) {
       return (await findCurrentList(tx))?.version === version
@@ -47,24 +70,58 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
   }
 }
 
-interface Findings {
-  readonly row: ListRow
-  readonly listed: ReadonlySet<string>
-  readonly isListStale: boolean
-  readonly said: OracleRound
+/** Keeps the memory of this process up to date until it is stopped. A failure is logged and tried again. */
+function startFollowing({ log }: ScreeningDeps, follow: () => Promise<void>): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const loop = async (): Promise<void> => {
+    for (;;) {
+      await pause(followMs, stopping.signal)
+      if (stopping.signal.aborted) return
+      await follow().catch((error: unknown) => log.warn({ err: error }, 'the sanctions list could not be read'))
+    }
+  }
+  const ended = loop()
+  return {
+    stop() {
+      stopping.abort()
+      return ended
+    },
+  }
 }
 
-function roundOf({ row, listed, isListStale, said }: Findings, addresses: readonly Address[]): ScreeningRound {
+interface Evidence {
+  readonly list: HeldList
+  readonly address: string
+  readonly oracle: OracleAnswer
+}
+
+type Judge = (evidence: Evidence, environment: Environment) => Screened
+
+function judgeFor({ clock }: ScreeningDeps, { isSandbox }: ScreeningOptions): Judge {
+  return ({ list, address, oracle }, environment) => {
+    const plain = address.toLowerCase()
+    const isListStale = isStale(list.row.asOf, clock.now())
+    const verdict = verdictOf({ isListed: list.addresses.has(plain), isListStale, oracle }, environment)
+    return isSandbox === true && environment === 'test' ? sandboxVerdict(plain, verdict) : verdict
+  }
+}
+
+interface Findings {
+  readonly list: HeldList
+  readonly said: OracleRound
+  readonly judge: Judge
+}
+
+function roundOf({ list, said, judge }: Findings, addresses: readonly Address[]): ScreeningRound {
   const positions = new Map(addresses.map((address, index) => [address.toLowerCase(), index]))
   return {
-    listVersion: row.version,
-    listAsOf: row.asOf,
+    listVersion: list.row.version,
+    listAsOf: list.row.asOf,
     oracleNetworks: said.networks,
     of(address, environment) {
-      const plain = address.toLowerCase()
-      const position = positions.get(plain)
+      const position = positions.get(address.toLowerCase())
       if (position === undefined) throw new Error('that address was not asked about')
-      return verdictOf({ isListed: listed.has(plain), isListStale, oracle: said.of(position) }, environment)
+      return judge({ list, address, oracle: said.of(position) }, environment)
     },
   }
 }

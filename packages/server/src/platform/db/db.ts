@@ -69,13 +69,18 @@ export interface Tx extends Queryable {
   afterCommit(work: () => void): void
 }
 
+export interface TxOptions {
+  /** Longest that the transaction may idle between two statements before the database rolls it back; 30 s where it is left out. */
+  readonly idleMsMax?: number
+}
+
 export interface Db extends Queryable {
   readonly kind: 'db'
   /**
    * Runs the work in one transaction (READ COMMITTED) and commits when it returns; anything thrown rolls back.
    * Inside a verb that already runs in a transaction it joins that one.
    */
-  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   /**
    * Runs the work while no other process, and nothing else in this one, holds the lock. It is let go when the process or the
    * connection that holds all of this process's locks dies; `lost` tells.
@@ -165,7 +170,7 @@ export function openDb(options: DbOptions): Db {
   return {
     kind: 'db',
     ...queryableOn(pool as unknown as pg.ClientBase),
-    tx: (work) => inTransaction(pool, work),
+    tx: (work, txOptions) => inTransaction(pool, work, txOptions),
     exclusively: locks.exclusively,
     async close() {
       await locks.close()
@@ -174,12 +179,16 @@ export function openDb(options: DbOptions): Db {
   }
 }
 
-async function inTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function inTransaction<T>(
+  pool: pg.Pool,
+  work: (tx: Tx) => Promise<T>,
+  { idleMsMax }: TxOptions = {},
+): Promise<T> {
   const client = await pool.connect()
   const after: (() => void)[] = []
   let broken: Error | undefined
   try {
-    await client.query('begin')
+    await client.query(idleMsMax === undefined ? 'begin' : beginWithIdle(idleMsMax))
     const tx: Tx = { kind: 'tx', ...queryableOn(client), afterCommit: (work) => after.push(work) }
     const result = await work(tx)
     await client.query('commit')
@@ -193,6 +202,11 @@ async function inTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Pr
   } finally {
     client.release(broken)
   }
+}
+
+/** Both commands in one message, so that the limit costs no round trip. */
+function beginWithIdle(idleMsMax: number): string {
+  return `begin; set local idle_in_transaction_session_timeout = ${Math.ceil(idleMsMax)}`
 }
 
 /** A `Db` whose statements and transactions all run inside the given transaction, so a whole verb commits at once. */

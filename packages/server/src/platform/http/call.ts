@@ -8,10 +8,11 @@ import { publishEvent } from '../events.ts'
 import { newId, type RequestId } from '../ids.ts'
 import { Live } from '../live.ts'
 import { type Guest, type Operation, type Page, Reply } from '../operation.ts'
+import { unstorableText, unstorableTexts } from '../wire.ts'
 import type { Identity } from './authenticate.ts'
 import * as idempotency from './idempotency.ts'
 import { readJson } from './json.ts'
-import { problemContentType, problemRecord, validationProblem } from './problem.ts'
+import { ProblemRecord, problemContentType, problemRecord, validationProblem } from './problem.ts'
 
 /** A request as the HTTP library read it, before anything in it is believed. */
 export interface RawRequest {
@@ -126,7 +127,7 @@ async function answerOnceWithLease(
 ): Promise<RawAnswer> {
   const claim = await idempotency.claimWithLease(ctx, asked, ctx.requestId)
   if (claim.kind === 'answered') return replayed(claim.answer)
-  if (claim.kind === 'unanswered') return presentState(ctx, operation, request, claim.resourceId)
+  if (claim.kind === 'unanswered') return presentState(ctx, operation, request, { ...claim, key: asked.key })
   const handle = idempotency.leaseHandle(ctx, asked, ctx.requestId)
   const fresh = await answer({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
     problemAnswer(ctx, error),
@@ -140,10 +141,10 @@ async function presentState(
   ctx: Ctx,
   operation: Operation,
   request: RawRequest,
-  resourceId: string,
+  { resourceId, key }: { readonly resourceId: string; readonly key: string },
 ): Promise<RawAnswer> {
   if (operation.resume === undefined) throw failPlatform('idempotency-in-progress')
-  return replayed(successAnswer(operation, request, await operation.resume(ctx, resourceId)))
+  return replayed(successAnswer(operation, request, await operation.resume(ctx, resourceId, key)))
 }
 
 /** The same where the body is read as it comes: the key is tied to what it held by the verb, and a repeat reads it first. */
@@ -180,7 +181,7 @@ async function answerRepeat(
   if (content === undefined) throw new Error('a repeat cannot be compared')
   const known = await idempotency.judgeRepeat(ctx, { key: asked.key, fingerprint: asked.fingerprint(content) })
   if (known.kind === 'answered') return replayed(known.answer)
-  if (known.kind === 'unanswered') return presentState(ctx, operation, request, known.resourceId)
+  if (known.kind === 'unanswered') return presentState(ctx, operation, request, { ...known, key: asked.key })
   throw failPlatform('idempotency-in-progress')
 }
 
@@ -191,8 +192,10 @@ function readInput(
   const params = operation.params?.safeParse(request.params)
   if (params?.success === false) throw unknownResource(operation)
   const query = (operation.query ?? noQuery).safeParse(request.query)
-  const body = operation.input?.safeParse(readBody(request))
+  const given = operation.input === undefined ? undefined : readBody(request)
+  const body = operation.input?.safeParse(given)
   const issues = [query, body].flatMap((parsed) => (parsed?.success === false ? parsed.error.issues : []))
+  if (operation.takesAnyText !== true) issues.push(...textIssues([request.params, request.query, given], issues))
   if (issues.length > 0) throw validationProblem(issues)
   return {
     params: params?.data,
@@ -208,6 +211,16 @@ function readBody(request: RawRequest): unknown {
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') throw failPlatform('unsupported-media-type')
   return readJson(request.body)
+}
+
+/** Text that PostgreSQL cannot hold is a fault wherever it stands; a value that its schema refuses is not named twice. */
+function textIssues(inputs: readonly unknown[], known: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] {
+  const isKnown = (path: readonly PropertyKey[]): boolean =>
+    known.some((issue) => issue.path.length > 0 && issue.path.every((part, index) => String(part) === path[index]))
+  return inputs
+    .flatMap((input) => unstorableTexts(input))
+    .filter((path) => !isKnown(path))
+    .map((path) => ({ code: 'custom', path: [...path], message: unstorableText, input: undefined }))
 }
 
 /** An id in the path that cannot exist answers exactly like one that does not. */
@@ -285,6 +298,28 @@ function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (isDatabaseGone(error)) return failPlatform('service-unavailable', {}, error)
   return failPlatform('internal-error', {}, error)
+}
+
+/** A refusal with the members that its operation adds to every problem record. */
+export function withRefusalMembers(
+  operation: Operation,
+  request: Pick<RawRequest, 'body'>,
+  answer: RawAnswer,
+): RawAnswer {
+  if (operation.refusalMembers === undefined || answer.headers['content-type'] !== problemContentType) return answer
+  if (typeof answer.body !== 'string' && !(answer.body instanceof Uint8Array)) return answer
+  const text = typeof answer.body === 'string' ? answer.body : new TextDecoder().decode(answer.body)
+  const record = ProblemRecord.parse(JSON.parse(text))
+  const members = operation.refusalMembers(record, parsedBody(request))
+  return { ...answer, body: JSON.stringify({ ...record, ...members }) }
+}
+
+function parsedBody({ body }: Pick<RawRequest, 'body'>): unknown {
+  try {
+    return readJson(body)
+  } catch {
+    return undefined
+  }
 }
 
 /** A new request id. */

@@ -7,8 +7,17 @@ import type { RequestId } from '../ids.ts'
 import { Live } from '../live.ts'
 import type { Guest, GuestRequest, Operation } from '../operation.ts'
 import { Pour } from '../pour.ts'
+import { unstorableTexts } from '../wire.ts'
 import { type Identity, unauthorized } from './authenticate.ts'
-import { callerOf, callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer } from './call.ts'
+import {
+  callerOf,
+  callOperation,
+  makeCtx,
+  newRequestId,
+  problemAnswer,
+  type RawAnswer,
+  withRefusalMembers,
+} from './call.ts'
 import { refuseUnread } from './client-errors.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
 import { OpenLines } from './line.ts'
@@ -20,6 +29,9 @@ export const bodyBytesMax = 1_048_576
 const bodyMsMax = 60_000
 /** Of any request, uploads of large files over slow lines among them. */
 const requestMsMax = 12 * 3_600_000
+
+/** Connections that the system keeps until they are accepted. Of those beyond it the handshake is dropped and the caller waits, or is reset. */
+const waitingConnectionsMax = 4_096
 
 /** An address that needs no key: health, documents, problem pages, and deliveries that carry a signature of their own. */
 export interface PublicPage {
@@ -62,7 +74,7 @@ export interface HttpServer {
 export function createHttpServer(options: HttpOptions): HttpServer {
   const admit = createAdmission(options)
   const turnAway = (request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply =>
-    refuse(options.deps, request, reply, counted(admit, request, reply, error))
+    refuse(options, request, reply, counted(admit, request, reply, error))
   const app = fastify({
     bodyLimit: bodyBytesMax,
     trustProxy: options.trustProxy,
@@ -102,7 +114,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   })
   return {
     async listen(port, host) {
-      await app.listen({ port, host })
+      await app.listen({ port, host, backlog: waitingConnectionsMax })
       const address = app.server.address()
       return { port: typeof address === 'object' && address !== null ? address.port : port }
     },
@@ -204,7 +216,8 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
       const caller = await identify(operation, request, reply, door)
       const ctx = makeCtx(deps, caller, request.id as RequestId)
-      const answer = await callOperation(ctx, operation, rawRequest(request))
+      const asked = rawRequest(request)
+      const answer = withRefusalMembers(operation, asked, await callOperation(ctx, operation, asked))
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
       if (deps.log.isLevelEnabled('debug'))
@@ -230,7 +243,9 @@ async function identify(
   { options, admit }: Door,
 ): Promise<Guest> {
   try {
-    const guest = await operation.guests?.(options.deps, guestRequest(request))
+    const shown = guestRequest(request)
+    const isReadable = unstorableTexts([shown.params, shown.query]).length === 0
+    const guest = isReadable ? await operation.guests?.(options.deps, shown) : undefined
     if (guest !== undefined) {
       admit.address(request, reply)
       return guest
@@ -339,14 +354,20 @@ const libraryFaults: Readonly<Record<string, Problem>> = {
   FST_ERR_ASYNC_CONSTRAINT: failPlatform('bad-request'),
 }
 
-function refuse(deps: Deps, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
+function refuse(
+  { deps, operations }: HttpOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+): FastifyReply {
   const code = (error as { code?: unknown } | null)?.code
   const known = typeof code === 'string' ? libraryFaults[code] : undefined
   const clientFault =
     (error as { statusCode?: unknown } | null)?.statusCode === 400 ? failPlatform('bad-request', {}, error) : undefined
-  return send(
-    request,
-    reply,
-    problemAnswer({ ...deps, requestId: request.id as RequestId }, known ?? clientFault ?? error),
+  const answer = problemAnswer({ ...deps, requestId: request.id as RequestId }, known ?? clientFault ?? error)
+  const operation = operations.find(
+    ({ method, path }) => method === request.method && urlOf(path) === request.routeOptions?.url,
   )
+  const shaped = operation === undefined ? answer : withRefusalMembers(operation, rawRequest(request), answer)
+  return send(request, reply, shaped)
 }

@@ -2,7 +2,7 @@ import { type Chain, chains, checksumAddress, isChain, type Network, resolveNetw
 import type { Ctx } from '../../../platform/ctx.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import { newId } from '../../../platform/ids.ts'
-import type { ReceivingWallet } from '../../wallets/index.ts'
+import { isServiceAddress, type ReceivingWallet } from '../../wallets/index.ts'
 import { refused } from '../credential.ts'
 import { namePayment, type PaymentName } from '../payment-identifier.ts'
 import { refuseBelowMinimum } from '../price.ts'
@@ -23,9 +23,11 @@ export async function admit(
 ): Promise<void> {
   const judged = judge()
   if (judged.rawAmount === 0n) throw refused('invalid_payment_requirements', { message: 'nothing is to be paid' })
-  refuseBelowMinimum(ctx, judged.rawAmount, claim.token)
+  refuseBelowMinimum(ctx, claim.network, claim.token, judged.rawAmount)
   const name = await namePayment(ctx, extensionsOf(body), claim.fingerprint)
   const payTo = checksumAddress(claim.payTo, ctx.signatures.keccak)
+  if (isServiceAddress(ctx, payTo))
+    throw refused('invalid_payment_requirements', { message: 'payTo is a token or an address of this service' })
   const wallet = await ctx.receivingWallets.findByAddress(ctx.tenant, claim.network, payTo)
   if (wallet?.isActive === false)
     throw refused('invalid_payment_requirements', { message: 'payTo is a wallet that screening flagged' })
@@ -37,8 +39,8 @@ export async function admit(
     payTo,
     door,
   }
-  await judged.refuseByChain(payment)
-  await ctx.recordPayment({ ctx, payment }).catch(async (error: unknown) => {
+  const funds = await judged.refuseByChain(payment)
+  await ctx.recordPayment({ ctx, payment, funds }).catch(async (error: unknown) => {
     // Of two payments that take one name at the same time, the second learns that the name was the matter.
     if (isProblem(error, 'duplicate-payment')) await namePayment(ctx, extensionsOf(body), claim.fingerprint)
     throw error
@@ -74,6 +76,7 @@ function newRow(
     txHash: null,
     settlingAt: null,
     settledAt: null,
+    delivery: null,
     createdAt: ctx.clock.now(),
   }
 }

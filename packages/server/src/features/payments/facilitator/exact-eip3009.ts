@@ -36,7 +36,7 @@ function read(ctx: Ctx, body: FacilitatorBody): Reading {
     token,
     payTo,
     fingerprint: fingerprintOf(payload),
-    isPaidBy: (raw: bigint) => (request.x402Version === 2 ? raw === rawAmount : raw >= rawAmount),
+    isPaidBy: (raw: bigint) => raw === rawAmount,
   }
   return { claim, judge: () => judge(ctx, request, expected) }
 }
@@ -71,7 +71,7 @@ function judge(ctx: Ctx, { paymentPayload: payload }: FacilitatorRequest, expect
     async refuseByChain(payment) {
       await refuseStrangeToken(ctx, network, token)
       const judged = { payload, token, verdict: await withAccountAsItIs(ctx, network, verdict) }
-      await refuseByChain(ctx, network, judged, payment)
+      return refuseByChain(ctx, network, judged, payment)
     },
   }
 }

@@ -4,6 +4,7 @@ import { type Operation, operation } from '../../../platform/operation.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
 import { discoverResources } from './discovery.ts'
+import { settleRefusal, verifyRefusal } from './refusal.ts'
 import * as schema from './schema.ts'
 import { settle, settledBefore } from './settle.ts'
 import { supported } from './supported.ts'
@@ -14,6 +15,7 @@ const errors = {
   ...custodyErrors,
   'payment-limit-reached': planErrors['payment-limit-reached'],
   'settlement-budget-exceeded': fail.table['settlement-budget-exceeded'],
+  'too-many-open-payments': fail.table['too-many-open-payments'],
   'payment-identifier-conflict': fail.table['payment-identifier-conflict'],
 }
 
@@ -25,10 +27,12 @@ export const facilitatorOperations: readonly Operation[] = [
     path: '/facilitator/verify',
     summary: 'Verify a payment for an x402 server of any make, and record it, once.',
     description:
-      'A bad payment is 200 with isValid false. A signature is found valid once: asking again says that it is used.',
+      'A bad payment is 200 with isValid false. A signature is found valid once: asking again says that it is used. Every problem record carries isValid and invalidReason too.',
     input: schema.FacilitatorBody,
     output: schema.VerifyAnswer,
     errors,
+    takesAnyText: true,
+    refusalMembers: (problem) => ({ ...verifyRefusal(problem) }),
     idempotency: 'intent',
     resume: verifiedBefore,
     run: (ctx, { body }) => verify(ctx, body),
@@ -39,7 +43,7 @@ export const facilitatorOperations: readonly Operation[] = [
     path: '/facilitator/settle',
     summary: 'Bring a payment to the chain for an x402 server of any make, and wait for the outcome.',
     description:
-      'Asking again joins the same settlement. While the outcome is not known: success false, errorReason settlement_pending.',
+      'Asking again joins the same settlement. Success is answered once; whoever got settlement_pending gets it by asking again. Every problem record carries success, errorReason, transaction and network too.',
     input: schema.FacilitatorBody,
     output: schema.SettleAnswer,
     answerHeaders: {
@@ -47,6 +51,8 @@ export const facilitatorOperations: readonly Operation[] = [
         'What became of the extensions that the payment names (x402 version 2), as JSON in base64.',
     },
     errors,
+    takesAnyText: true,
+    refusalMembers: (problem, body) => ({ ...settleRefusal(problem, body) }),
     idempotency: 'intent',
     resume: settledBefore,
     run: (ctx, { body }) => settle(ctx, body),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { StorableJsonObject, text } from '../../../platform/wire.ts'
+import { AnyJsonObject, text } from '../../../platform/wire.ts'
 
 /**
  * What a resource server sends to `/verify` and `/settle`. Unknown members are let through: servers of other makes add their own. What
@@ -8,8 +8,8 @@ import { StorableJsonObject, text } from '../../../platform/wire.ts'
  */
 export const FacilitatorBody = z.looseObject({
   x402Version: z.int().meta({ example: 2 }),
-  paymentPayload: StorableJsonObject,
-  paymentRequirements: StorableJsonObject,
+  paymentPayload: AnyJsonObject,
+  paymentRequirements: AnyJsonObject,
 })
 export type FacilitatorBody = z.output<typeof FacilitatorBody>
 

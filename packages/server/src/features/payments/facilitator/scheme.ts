@@ -1,5 +1,6 @@
 import type { Address, Network, Reason, TokenInfo } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
+import type { Funds } from '../record.ts'
 import type { NewPayment, StoredSettlement } from '../store.ts'
 import type { FacilitatorBody } from './schema.ts'
 
@@ -29,8 +30,8 @@ export interface Judged {
   readonly rawAmount: bigint
   readonly settlement: StoredSettlement
   readonly validBefore: Date
-  /** Throws the protocol's refusal, or the problem `chain-unavailable` when the node fails. */
-  refuseByChain(payment: NewPayment): Promise<void>
+  /** Answers what the payer has. Throws the protocol's refusal, or the problem `chain-unavailable` when the node fails. */
+  refuseByChain(payment: NewPayment): Promise<Funds>
 }
 
 /** What was read of a request, and the judgement of it that costs a signature recovery. */

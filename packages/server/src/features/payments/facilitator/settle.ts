@@ -6,35 +6,36 @@ import { Reply } from '../../../platform/operation.ts'
 import { refused } from '../credential.ts'
 import { fail } from '../errors.ts'
 import { chargeUpto } from '../permit2/charge.ts'
+import { refuseSanctioned } from '../screened.ts'
+import type { Outcome } from '../settlement-store.ts'
 import { admit } from './admit.ts'
 import { declareResource } from './bazaar.ts'
 import { objectOf } from './paid-resource.ts'
-import { refusalOf } from './refusal.ts'
+import { refusalOf, refuseUnstorableText } from './refusal.ts'
 import type { FacilitatorBody, SettleAnswer } from './schema.ts'
 import type { Claim, Reading } from './scheme.ts'
 import { schemeOf } from './schemes.ts'
 import { findClaimed, getKnownPayment, type KnownPayment, markAnswered } from './store.ts'
-
-/** How long a success is told again to a server that verified first: long enough for every retry, too short to live on old payments. */
-const repeatMsMax = 600_000
+import { withdrawSettlement } from './withdraw.ts'
 
 /**
- * Settles a payment for somebody else's x402 server and waits for the outcome. One that was verified here is told its outcome as often
- * as it is asked within some minutes; one that is first seen here, by a server that settles before it serves, is verified and
- * recorded now, and its success is told to one caller alone. Failures are told to all.
- * Source: x402 specification v2 section 7.2; docs/decisions/0018.
+ * Settles a payment for somebody else's x402 server and waits for the outcome. One that was not verified here before, by a server that
+ * settles before it serves, is verified and recorded now. Success is answered to one call alone; a server that got
+ * `settlement_pending` gets it by asking again. Failures are answered to every call.
+ * Source: x402 specification v2 section 7.2; docs/decisions/0070.
  */
 export async function settle(ctx: Ctx, body: FacilitatorBody): Promise<Reply> {
   const network = String(body.paymentRequirements.network ?? '')
   let claim: Claim | undefined
   try {
+    refuseUnstorableText(body)
     const reading = schemeOf(body).read(ctx, body, 'settle')
     claim = reading.claim
     const payment = await findOrAdmit(ctx, body, reading)
     refuseOtherUse(ctx, body, claim, payment)
     await charge(ctx, payment, claim)
     await holdIdempotencyKey(ctx, payment.id)
-    const told = await bringToChain(ctx, payment)
+    const told = await bringToChain(ctx, payment, ctx.idempotency?.key)
     const headers = told.success ? await declareResource(ctx, body) : {}
     return replyWith({ ...told, network, payer: claim.payer }, headers)
   } catch (error) {
@@ -43,12 +44,12 @@ export async function settle(ctx: Ctx, body: FacilitatorBody): Promise<Reply> {
 }
 
 /** The present state of a settlement, for a repeat with the same Idempotency-Key whose first answer was never given. */
-export async function settledBefore(ctx: Ctx, paymentId: string): Promise<Reply> {
+export async function settledBefore(ctx: Ctx, paymentId: string, key: string): Promise<Reply> {
   const payment = await getKnownPayment(ctx.db, ctx.tenant, paymentId)
   const { payer } = payment
   const network = networkAs(payment)
   try {
-    return replyWith({ ...(await bringToChain(ctx, payment)), network, payer: payer ?? undefined })
+    return replyWith({ ...(await bringToChain(ctx, payment, key)), network, payer: payer ?? undefined })
   } catch (error) {
     return replyWith({ ...refusedAs(error, network, undefined), payer: payer ?? undefined })
   }
@@ -95,24 +96,34 @@ async function charge(ctx: Ctx, payment: KnownPayment, claim: Claim): Promise<vo
   if (claim.charge !== undefined && payment.status === 'verified') await chargeUpto(ctx, payment.id, claim.charge)
 }
 
-/** Asks for settlement, durably, waits, and says how it went; whoever asks again joins the same settlement. */
-async function bringToChain(ctx: Ctx, payment: KnownPayment): Promise<Told> {
-  if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
-  const outcome = await ctx.settlements.outcome(payment.id, ctx.facilitatorWaitMs)
-  const { status, txHash, settledAt, failureReason } = outcome
+/** Stores the request for settlement, waits, and answers the outcome; further calls join the same settlement. */
+async function bringToChain(ctx: Ctx, payment: KnownPayment, key: string | undefined): Promise<Told> {
+  if (payment.status === 'verified') {
+    refuseSanctioned(ctx, { ...payment, protocol: 'x402' })
+    await ctx.settlements.ask(payment.id)
+  }
+  const { status, txHash, failureReason } = await outcomeOf(ctx, payment.id)
   if (status === 'settlement_failed' || status === 'voided')
     return { success: false, errorReason: failureReason ?? 'unexpected_settle_error', transaction: '' }
   if (status !== 'settled') return { success: false, errorReason: pending, transaction: txHash ?? '' }
-  if (!(await mayTell(ctx, payment, settledAt))) throw fail('duplicate-payment')
+  const isFirst = await markAnswered(ctx.db, payment.id, { now: ctx.clock.now(), key: key ?? null })
+  if (!isFirst) throw fail('duplicate-payment')
   return { success: true, transaction: txHash ?? '', ...(await amountTaken(ctx, payment)) }
 }
 
 const pending = 'settlement_pending'
+/** A transaction that is being signed when the wait ends has its hash within this time. */
+const signMsMax = 3_000
 
-async function mayTell(ctx: Ctx, payment: KnownPayment, settledAt: Date | null): Promise<boolean> {
-  const now = ctx.clock.now()
-  if (payment.door === 'upfront') return markAnswered(ctx.db, payment.id, now)
-  return settledAt !== null && now.getTime() - settledAt.getTime() <= repeatMsMax
+/**
+ * The outcome, or what is known when the wait ends. A settlement of which nothing was signed or sent by then is withdrawn: servers ask
+ * again only with a hash, so that a payment without one would be charged after its buyer was refused.
+ */
+async function outcomeOf(ctx: Ctx, paymentId: PaymentId): Promise<Outcome> {
+  const outcome = await ctx.settlements.outcome(paymentId, ctx.facilitatorWaitMs)
+  if (outcome.status !== 'settling' || outcome.txHash !== null) return outcome
+  if (await withdrawSettlement(ctx, paymentId)) return ctx.settlements.outcome(paymentId, 0)
+  return ctx.settlements.outcome(paymentId, signMsMax)
 }
 
 /** What was really taken, said only where it may be less than what was signed. */

@@ -37,9 +37,17 @@ export function getKnownPayment(db: Queryable, tenant: Tenant, paymentId: string
   )
 }
 
-/** Takes the one success answer of a payment that was settled without a verify before; false for every caller but the first. */
-export async function markAnswered(db: Queryable, paymentId: PaymentId, now: Date): Promise<boolean> {
+/**
+ * Takes the one success answer of a payment; false for every caller but the first. Under the Idempotency-Key `key` the same caller may take
+ * it again, so that an answer that was lost is not lost for good.
+ */
+export async function markAnswered(
+  db: Queryable,
+  paymentId: PaymentId,
+  { now, key }: { readonly now: Date; readonly key: string | null },
+): Promise<boolean> {
   const taken = await db.run(sql`
-    update payments set answered_at = ${now} where id = ${paymentId} and answered_at is null and status = 'settled'`)
+    update payments set answered_at = coalesce(answered_at, ${now}), answered_to = ${key}
+    where id = ${paymentId} and status = 'settled' and (answered_at is null or answered_to = ${key})`)
   return taken === 1
 }

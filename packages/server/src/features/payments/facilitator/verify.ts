@@ -1,6 +1,6 @@
 import type { Ctx } from '../../../platform/ctx.ts'
 import { admit } from './admit.ts'
-import { refusalOf } from './refusal.ts'
+import { refusalOf, refuseUnstorableText } from './refusal.ts'
 import type { FacilitatorBody, VerifyAnswer } from './schema.ts'
 import type { Claim } from './scheme.ts'
 import { schemeOf } from './schemes.ts'
@@ -14,6 +14,7 @@ import { getKnownPayment } from './store.ts'
 export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyAnswer> {
   let claim: Claim | undefined
   try {
+    refuseUnstorableText(body)
     const reading = schemeOf(body).read(ctx, body, 'verify')
     claim = reading.claim
     await admit(ctx, body, reading, 'facilitator')

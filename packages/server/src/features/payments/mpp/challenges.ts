@@ -7,7 +7,7 @@ import {
 } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { ReceivingWallet } from '../../wallets/index.ts'
-import { isFree } from '../price.ts'
+import { isFree, isWorthSettling } from '../price.ts'
 import type { ChallengeRequest } from '../schema.ts'
 import { sponsorsFees } from '../tempo/sponsor.ts'
 import { type Scope, scopeOf } from './scope.ts'
@@ -54,7 +54,9 @@ const offersMax = 4
 function allTermsOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): readonly WalletTerms[] {
   const asked = isFree(request.price) ? wallets.slice(0, 1) : wallets
   const terms = asked.flatMap((wallet) => mppTermsOf(ctx, wallet, request.price).map((one) => ({ ...one, wallet })))
-  return terms.slice(0, offersMax)
+  return terms
+    .filter(({ network, token, rawAmount }) => rawAmount === 0n || isWorthSettling(ctx, network, token, rawAmount))
+    .slice(0, offersMax)
 }
 
 /** Whether the service pays the payer's fee on Tempo; an environment has one Tempo. */
@@ -78,7 +80,9 @@ function encodedRequest({ method, network, token, rawAmount, wallet }: WalletTer
   const { chainId } = network
   const asked = { amount: rawAmount.toString(), currency: token.address, recipient: wallet.address, chainId }
   if (method === 'evm') return encodeMppJson(evmChargeRequest({ ...asked, decimals: token.decimals }))
-  return encodeMppJson(tempoChargeRequest(feePayer ? { ...asked, feePayer } : asked))
+  // The service can pay the fee only of a transaction that it sends itself; clients push unless the challenge says so.
+  const sponsored = { ...asked, feePayer, supportedModes: ['pull'] } as const
+  return encodeMppJson(tempoChargeRequest(feePayer ? sponsored : asked))
 }
 
 /** Canonical JSON of `n`, the challenge's own randomness, and `r`, what it is good for; both are base64url and need no escape. */

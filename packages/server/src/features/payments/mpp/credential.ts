@@ -15,7 +15,8 @@ import { isInScope } from './scope.ts'
 /**
  * The credential, once its challenge is proven to be one of ours for this very request: made under a secret that is good,
  * for this organisation and environment, not expired, for this resource and this body. Refused otherwise, cheapest
- * first; whether its price and wallet are right is for the caller to see.
+ * first; whether its price and wallet are right is for the caller to see. The hash of a payment that was sent is taken also
+ * after the challenge has expired, since its money may have arrived.
  */
 export async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promise<MppCredential> {
   const parsed = parseMppCredential(request.credential)
@@ -24,7 +25,8 @@ export async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promi
   if (!isKnownMethod(challenge)) throw refusedMpp('method-unsupported', 'Pay with evm/charge or tempo/charge.')
   if (!(await isGenuine(ctx, challenge)))
     throw refusedMpp('invalid-challenge', 'The challenge is not one that was made here, or it was changed.')
-  if (isExpired(ctx, challenge)) throw refusedMpp('payment-expired', 'The challenge has expired.')
+  if (!isSent(parsed.value) && isExpired(ctx, challenge))
+    throw refusedMpp('payment-expired', 'The challenge has expired.')
   if (!isInScope(challenge, request.resource))
     throw refusedMpp(
       'invalid-challenge',
@@ -58,6 +60,10 @@ async function isGenuine(ctx: Ctx, challenge: MppChallenge): Promise<boolean> {
 
 function isExpired(ctx: Ctx, { expires }: MppChallenge): boolean {
   return expires === undefined || instantOf(expires) <= ctx.clock.now()
+}
+
+function isSent({ challenge, payload }: MppCredential): boolean {
+  return challenge.method === 'tempo' && payload.type === 'hash'
 }
 
 function isForBody({ digest }: MppChallenge, given: string | undefined): boolean {

@@ -15,6 +15,7 @@ import { answerOf } from '../answer.ts'
 import { type JudgedCredential, judgePayment } from '../credential.ts'
 import { newPayment } from '../new-payment.ts'
 import { refuseByChain, withAccountAsItIs } from '../on-chain.ts'
+import type { Funds } from '../record.ts'
 import type { VerifiedPayment } from '../schema.ts'
 import type { NewPayment } from '../store.ts'
 import { refuseStrangeToken } from '../token-domain.ts'
@@ -28,9 +29,9 @@ import { refusedMpp } from './refused.ts'
  */
 export async function verifyEvmCharge(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof VerifiedPayment>> {
   const authorization = authorizationOf(purchase)
-  const payment = await inMppTerms(() => judge(ctx, purchase, authorization))
-  await ctx.recordPayment({ ctx, payment })
-  return answerOf(ctx, payment)
+  const judged = await inMppTerms(() => judge(ctx, purchase, authorization))
+  await ctx.recordPayment({ ctx, ...judged })
+  return answerOf(ctx, judged.payment)
 }
 
 function authorizationOf({ challenge, payload, source, network, rawAmount }: MppPurchase): EvmAuthorizationPayload {
@@ -48,7 +49,9 @@ function authorizationOf({ challenge, payload, source, network, rawAmount }: Mpp
   return authorization
 }
 
-async function judge(ctx: Ctx, purchase: MppPurchase, signed: EvmAuthorizationPayload): Promise<NewPayment> {
+type Paid = { readonly payment: NewPayment; readonly funds: Funds }
+
+async function judge(ctx: Ctx, purchase: MppPurchase, signed: EvmAuthorizationPayload): Promise<Paid> {
   const { request, wallet, network, token, rawAmount, challenge } = purchase
   const expected = { network, token, rawAmount, payTo: wallet.address }
   const found = judgePayment(ctx, asX402(expected, signed), [token], () => expected)
@@ -60,8 +63,7 @@ async function judge(ctx: Ctx, purchase: MppPurchase, signed: EvmAuthorizationPa
     scheme: 'charge',
     challengeId: challenge.id,
   }
-  await refuseByChain(ctx, network, judged, payment)
-  return payment
+  return { payment, funds: await refuseByChain(ctx, network, judged, payment) }
 }
 
 /** The same authorisation as x402 carries it, with our own requirements as what was accepted. */

@@ -74,7 +74,7 @@ test('a proof of the account buys what costs nothing, is settled at once, and co
   const settled = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
   expect([settled.status, settled.body]).toEqual([
     200,
-    { receipt: expect.any(String), txHash: null, settledAt: now.toISOString() },
+    { receipt: expect.any(String), txHash: null, settledAt: now.toISOString(), redemptionRequested: false },
   ])
 })
 

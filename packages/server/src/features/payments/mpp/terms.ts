@@ -2,7 +2,7 @@ import { type Chain, type Network, resolveNetwork, type TokenInfo, tokenBySymbol
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { ReceivingWallet } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
-import { isFree, rawAmountOf, refuseBelowMinimum, tokensByAuthorization } from '../price.ts'
+import { isFree, rawAmountOf, tokensByAuthorization } from '../price.ts'
 
 /** One way in which MPP can ask for a price. */
 export interface MppTerms {
@@ -24,7 +24,6 @@ export function mppTermsOf(ctx: Ctx, wallet: ReceivingWallet, price: string): re
   const { chain, network } = wallet
   return chargeableTokens(ctx, wallet).map((token) => {
     const rawAmount = rawAmountOf(price, token)
-    refuseBelowMinimum(ctx, rawAmount, token)
     return { method: network.settlesEip3009 ? 'evm' : 'tempo', chain, network, token, rawAmount }
   })
 }

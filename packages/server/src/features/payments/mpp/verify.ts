@@ -9,7 +9,7 @@ import type { z } from 'zod'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { ReceivingWallet } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
-import { isFree } from '../price.ts'
+import { isFree, refuseBelowMinimum } from '../price.ts'
 import type { VerifiedPayment, VerifyRequest } from '../schema.ts'
 import { verifyTempoCharge } from '../tempo/verify.ts'
 import { openMppCredential } from './credential.ts'
@@ -30,10 +30,17 @@ export async function verifyMpp(
 ): Promise<z.input<typeof VerifiedPayment>> {
   const terms = mppTermsOf(ctx, wallet, request.price)
   if (terms.length === 0) throw fail('chain-not-supported')
+  refuseTooSmall(ctx, terms)
   const credential = await openMppCredential(ctx, request)
   const purchase = purchaseOf(request, wallet, credential, terms)
   if (purchase.rawAmount === 0n) return verifyProof(ctx, purchase)
   return credential.challenge.method === 'tempo' ? verifyTempoCharge(ctx, purchase) : verifyEvmCharge(ctx, purchase)
+}
+
+/** A price below the minimum is the seller's mistake whatever the credential says, so it is refused first. */
+function refuseTooSmall(ctx: Ctx, terms: readonly MppTerms[]): void {
+  for (const { network, token, rawAmount } of terms)
+    if (rawAmount !== 0n) refuseBelowMinimum(ctx, network, token, rawAmount)
 }
 
 function purchaseOf(

@@ -1,7 +1,9 @@
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { PaymentId } from '../../../platform/ids.ts'
+import { relays } from '../../relayer/index.ts'
+import { paymentPurpose } from '../relay.ts'
 import { recordSettled } from '../settlement-outcome.ts'
-import { markCharged } from '../settlement-store.ts'
+import { markCharged, settling } from '../settlement-store.ts'
 
 /**
  * Asks for settlement of an `upto` payment with what is really owed, in the token's smallest unit; at most what was permitted. The first
@@ -9,12 +11,11 @@ import { markCharged } from '../settlement-store.ts'
  * transaction.
  */
 export async function chargeUpto(ctx: Ctx, paymentId: PaymentId, amount: bigint): Promise<void> {
-  if (amount > 0n) {
-    await markCharged(ctx.db, paymentId, amount, ctx.clock.now())
-    return ctx.settlements.ask(paymentId)
-  }
   await ctx.db.tx(async (tx) => {
-    const charged = await markCharged(tx, paymentId, amount, ctx.clock.now())
-    if (charged !== undefined) await recordSettled(ctx, tx, [charged], null)
+    const payment = await markCharged(tx, paymentId, amount, ctx.clock.now())
+    if (payment === undefined) return
+    if (amount === 0n) return recordSettled(ctx, tx, [{ payment, txHash: null }])
+    await relays.enqueue(tx, paymentPurpose, settling(paymentId))
   })
+  await ctx.settlements.ask(paymentId)
 }

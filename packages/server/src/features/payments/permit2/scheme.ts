@@ -13,6 +13,7 @@ import {
 } from '@purser/protocol'
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
+import { settlementOf } from '../../relayer/index.ts'
 import { refused } from '../credential.ts'
 import { refuseUnserved } from '../facilitator/networks.ts'
 import { extensionsOf } from '../facilitator/paid-resource.ts'
@@ -21,7 +22,7 @@ import type { Claim, Judged, Reading, Scheme, Step } from '../facilitator/scheme
 import { lapseOf } from '../new-payment.ts'
 import { fingerprintOf } from '../payment-identifier.ts'
 import { refusePermit2ByChain } from './on-chain.ts'
-import { settlementOf, storedPermit2 } from './settlement.ts'
+import { storedPermit2 } from './settlement.ts'
 
 /** Schemes `exact` with asset transfer method permit2, and `upto`; version 2 alone has them. */
 export const permit2: Scheme = { read }

@@ -2,6 +2,7 @@ import type { Network } from '@purser/protocol'
 import type { LookUp, Receipt } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
+import { chargeGas, costOfReceipt } from '../give-back.ts'
 import { recordEnded, recordSettled } from '../settlement-outcome.ts'
 import { isTempo } from './network.ts'
 import { outcomeOf, type TempoOutcome } from './outcome.ts'
@@ -16,7 +17,9 @@ const ownMs = 2_000
 /** Asks the chain about one payment, and records the outcome when there is one; answers whether there was. */
 export async function followPayment(ctx: System, network: Network, row: SentRow): Promise<boolean> {
   const found = await ctx.chains.on(network).lookUp([row.txHash])
-  return conclude(ctx, row, outcomeFor(network, row, found.receipts[0], found))
+  const [receipt] = found.receipts
+  const seen = { row, receipt, outcome: outcomeFor(network, row, receipt, found) }
+  return (await concludeAll(ctx, network, [seen])) > 0
 }
 
 /**
@@ -35,11 +38,40 @@ export async function followTempo(ctx: System, network: Network): Promise<void> 
 async function followRows(ctx: System, network: Network, rows: readonly SentRow[]): Promise<void> {
   const chain = ctx.chains.on(network)
   const found = await chain.lookUp(rows.map(({ txHash }) => txHash))
-  for (const [index, row] of rows.entries()) {
-    const outcome = outcomeFor(network, row, found.receipts[index], found)
+  const seen = rows.map((row, index) => {
+    const receipt = found.receipts[index]
+    return { row, receipt, outcome: outcomeFor(network, row, receipt, found) }
+  })
+  for (const { row, outcome } of seen)
     if (outcome.kind === 'absent' && isLeft(ctx, row)) await chain.sendTempo(row.settlement.raw)
-    await conclude(ctx, row, outcome)
-  }
+  await concludeAll(ctx, network, seen)
+}
+
+/** What one node says of a payment. */
+interface Seen {
+  readonly row: SentRow
+  readonly receipt: Receipt | undefined
+  readonly outcome: TempoOutcome
+}
+
+/** Records the outcomes that a majority of the nodes confirms; answers how many. What one node says alone is asked again later. */
+async function concludeAll(ctx: System, network: Network, seen: readonly Seen[]): Promise<number> {
+  const chain = ctx.chains.on(network)
+  const over = seen.filter(({ outcome: { kind } }) => kind === 'settled' || kind === 'failed')
+  const mined = over.flatMap((one) => (one.receipt === undefined ? [] : [{ ...one, receipt: one.receipt }]))
+  const unmined = over.filter(({ receipt }) => receipt === undefined)
+  const [confirmed, lost] = await Promise.all([
+    chain.confirmReceipts(mined.map(({ receipt }) => receipt)),
+    chain.tempoTransactionsLost(
+      unmined.map(({ row }) => ({ hash: row.txHash, validBefore: BigInt(row.settlement.validBefore) })),
+    ),
+  ])
+  const sure = [
+    ...mined.filter((_, index) => confirmed[index] === 'yes'),
+    ...unmined.filter((_, index) => lost[index] === 'yes'),
+  ]
+  for (const one of sure) await conclude(ctx, one)
+  return sure.length
 }
 
 /** A transaction that a node refused is not sent again: its payer was told that it will not be. */
@@ -58,14 +90,21 @@ function outcomeFor(
   return outcomeOf(sent, receipt, found)
 }
 
-async function conclude(ctx: System, row: SentRow, outcome: TempoOutcome): Promise<boolean> {
-  if (outcome.kind === 'settled') {
-    await ctx.db.tx((tx) => recordSettled(ctx, tx, [row], row.txHash))
-    return true
-  }
-  if (outcome.kind !== 'failed') return false
-  await ctx.db.tx((tx) => recordEnded(ctx, tx, row, 'settlement_failed', row.failureReason ?? outcome.reason))
-  return true
+/** Records the outcome, with what the operator paid for it as the sponsor. */
+async function conclude(ctx: System, { row, receipt, outcome }: Seen): Promise<void> {
+  if (outcome.kind !== 'settled' && outcome.kind !== 'failed') return
+  await ctx.db.tx(async (tx) => {
+    const isFirst =
+      outcome.kind === 'settled'
+        ? (await recordSettled(ctx, tx, [{ payment: row, txHash: row.txHash }])).has(row.id)
+        : (await recordEnded(ctx, tx, [row], failedFor(row, outcome.reason))).has(row.id)
+    if (!isFirst || row.settlement.sponsoredGas === '0' || receipt === undefined) return
+    await chargeGas(ctx, tx, row.network, [{ paymentId: row.id, weiUsed: costOfReceipt(receipt) }])
+  })
+}
+
+function failedFor(row: SentRow, reason: string) {
+  return { status: 'settlement_failed', reason: row.failureReason ?? reason } as const
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Address, decodeTransferWithMemoLog, type Hex, sameAddress } from '@purser/protocol'
 import type { z } from 'zod'
+import { fail as failChain } from '../../../chain/errors.ts'
 import type { Log, Receipt } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { pause } from '../../../platform/work/runner.ts'
@@ -18,7 +19,8 @@ const pollMs = 200
 
 /**
  * Push: the payer broadcast the transaction and names its hash. Everybody can read a hash, so the transfer must carry a memo that was
- * made for this very challenge; a plain transfer proves nothing. It is on chain for good before it is recorded.
+ * made for this very challenge; a plain transfer proves nothing. It is on chain for good before it is recorded. The money has arrived
+ * by then, so a bound transfer is credited also where the challenge wanted a transaction, has expired, or asked for less.
  */
 export async function payByHash(
   ctx: Ctx,
@@ -26,8 +28,6 @@ export async function payByHash(
   hash: Hex,
 ): Promise<z.input<typeof VerifiedPayment>> {
   const { network, challenge, owed } = purchase
-  if (owed.feePayer)
-    throw refusedMpp('verification-failed', 'a challenge that pays the fee takes a transaction, no hash')
   if (await isUsed(ctx.db, challenge.id, transactionClaim(network, hash))) throw fail('duplicate-payment')
   const receipt = await finalReceipt(ctx, purchase, hash)
   if (receipt === undefined)
@@ -38,6 +38,7 @@ export async function payByHash(
   const now = ctx.clock.now()
   const payment: NewPayment = {
     ...tempoFields(ctx, purchase, { hash: receipt.transactionHash, payer: paid.from }),
+    rawAmount: paid.amount,
     settlement: null,
     validBefore: null,
     status: 'settled',
@@ -48,27 +49,33 @@ export async function payByHash(
   return answerOf(ctx, payment)
 }
 
+/**
+ * One node's receipt is a hint: a payer may have invented the hash, and the node its transfer. Where a majority does not
+ * confirm it in time, `chain-unavailable` is thrown: a refusal would make the payer of a real transfer pay again.
+ */
 async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
   const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
+  const chain = ctx.chains.on(network)
   for (;;) {
-    const { head, receipts } = await ctx.chains.on(network).lookUp([hash])
-    const [receipt] = receipts
-    if (receipt !== undefined && head.number - receipt.blockNumber + 1n >= BigInt(network.confirmationDepth))
-      return receipt
-    if (performance.now() >= until) return undefined
+    const receipt = await chain.receipt(hash)
+    if (receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes') return receipt
+    if (performance.now() >= until) {
+      if (receipt === undefined) return undefined
+      throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
+    }
     await pause(pollMs, new AbortController().signal)
   }
 }
 
 /** Who paid, by the logs of the challenge's token; otherwise what is wrong with the transfer that comes nearest. */
-function paidIn(logs: readonly Log[], owed: Owed): { readonly from: Address } | Refusal {
+function paidIn(logs: readonly Log[], owed: Owed): { readonly from: Address; readonly amount: bigint } | Refusal {
   const transfers = logs
     .filter((log) => sameAddress(log.address, owed.token))
     .flatMap((log) => decodeTransferWithMemoLog(log) ?? [])
     .filter(({ from }) => owed.payer === undefined || sameAddress(from, owed.payer))
-  const judged = transfers.map((transfer) => ({ from: transfer.from, refusal: whyNotTransfer(transfer, owed) }))
+  const judged = transfers.map((transfer) => ({ transfer, refusal: whyNotTransfer(transfer, owed) }))
   const good = judged.find(({ refusal }) => refusal === undefined)
-  if (good !== undefined) return { from: good.from }
+  if (good !== undefined) return good.transfer
   const message = "the transaction makes no transfer of the challenge's token with a memo"
   return judged[0]?.refusal ?? { problem: 'verification-failed', message }
 }

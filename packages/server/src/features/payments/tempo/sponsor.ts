@@ -1,15 +1,13 @@
 import { type Network, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import type { Chain, FeeSponsor } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
-import { dayOf, listGasReserved } from '../../plans/index.ts'
+import { gasLeft } from '../../plans/index.ts'
 import { isTempo } from './network.ts'
 import { sponsoredGasMax, sponsoredMaxFeePerGasMax } from './transaction.ts'
 
-/** The account that pays fees for payers on Tempo, and what one organisation may cost it. */
+/** The account that pays fees for payers on Tempo. */
 export interface Sponsorship {
   readonly signer: FeeSponsor
-  /** Gas per network and UTC day; shared with what its settlements use. */
-  readonly gasPerDayMax: bigint
 }
 
 const fundsMsMax = 5_000
@@ -18,7 +16,7 @@ const attodollarsPerUnit = 10n ** 12n
 const fundsMin = (sponsoredGasMax * sponsoredMaxFeePerGasMax) / attodollarsPerUnit
 
 /**
- * Whether a challenge may promise now that the service pays the fee: sponsoring is on, the organisation has gas left today for the dearest
+ * Whether a challenge may promise now that the service pays the fee: sponsoring is on, the organisation's budget of the day lasts for the dearest
  * payment, and the sponsor has the money. A promise is not a reservation; recording the payment is. A node that does not answer
  * makes it no, and the payer pays his fee himself.
  */
@@ -27,8 +25,7 @@ export async function sponsorsFees(ctx: Ctx, network: Network): Promise<boolean>
   const token = feeTokenOf(network)
   if (feeSponsor === undefined || token === undefined) return false
   if (!ctx.chains.configured.some(({ name }) => name === network.name)) return false
-  const reserved = await listGasReserved(ctx.db, ctx.tenant, dayOf(ctx.clock.now()))
-  if (feeSponsor.gasPerDayMax - (reserved.get(network.name) ?? 0n) < sponsoredGasMax) return false
+  if ((await gasLeft(ctx, network)) < ctx.gasPrices.costOf(network, sponsoredGasMax)) return false
   return hasFunds(ctx, ctx.chains.on(network), { sponsor: feeSponsor.signer, token })
 }
 

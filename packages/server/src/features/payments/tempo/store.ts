@@ -31,7 +31,7 @@ export type SentRow = z.output<typeof SentRow>
 const columns = sql`id, organisation_id, environment, wallet_id, network, chain, token, decimals, asset, raw_amount, pay_to, payer, settlement,
   tx_hash, settling_at, failure_reason`
 
-const isOpen = sql`status = 'settling' and chain_transaction_id is null and settlement->>'kind' = 'tempo'`
+const isOpen = sql`status = 'settling' and settlement ->> 'kind' = 'tempo'`
 
 /** Open payments of one network, a page in the order of their ids. */
 export function listSent(db: Queryable, network: string, page: { limit: number; after: string }): Promise<SentRow[]> {

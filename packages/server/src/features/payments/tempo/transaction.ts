@@ -58,10 +58,13 @@ function whyNotPaying({ chainId, calls, sender }: TempoTransaction, owed: Owed):
     return failed("the call must go to the challenge's token, without value")
   const transfer = decodeTip20Transfer(call.data)
   if (transfer === undefined) return failed('the call must be a transferWithMemo')
-  return whyNotTransfer({ ...transfer, memo: transfer.memo }, owed)
+  return (
+    whyNotTransfer({ ...transfer, memo: transfer.memo }, owed) ??
+    (transfer.amount === owed.amount ? undefined : failed('the amount is not the one that was asked for'))
+  )
 }
 
-/** Why one transfer is not the one that was asked for. */
+/** Why one transfer does not pay what was asked for; one of more than that does. */
 export function whyNotTransfer(
   transfer: { readonly to: Address; readonly amount: bigint; readonly memo: `0x${string}` | undefined },
   owed: Pick<Owed, 'recipient' | 'amount' | 'realm' | 'challengeId'>,
@@ -69,8 +72,9 @@ export function whyNotTransfer(
   if (transfer.memo === undefined || !isMemoBound(transfer.memo, owed))
     return failed('the memo is not bound to this challenge')
   if (!sameAddress(transfer.to, owed.recipient)) return failed('the money goes to another account')
-  if (transfer.amount < owed.amount) return { problem: 'payment-insufficient', message: 'the amount is too low' }
-  return transfer.amount === owed.amount ? undefined : failed('the amount is not the one that was asked for')
+  return transfer.amount < owed.amount
+    ? { problem: 'payment-insufficient', message: 'the amount is too low' }
+    : undefined
 }
 
 function whyNotInTime({ validBefore, validAfter, nonceKey }: TempoTransaction, now: bigint): Refusal | undefined {

@@ -1,5 +1,5 @@
 import type { Network } from '@purser/protocol'
-import type { ChainTransactionId, LaneHandler, Lanes, Receipt } from '../../../chain/port.ts'
+import type { ChainTransactionId, LaneHandler, LaneTransaction, Receipt } from '../../../chain/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx, Deps } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
@@ -42,12 +42,12 @@ export interface AuthorisedLanes {
  * sent, and tied to its transaction in one commit with that one's nonce, so a crash anywhere is followed by another process that goes
  * on from the rows.
  */
-export function startAuthorisedLanes(deps: Deps, lanes: Lanes): AuthorisedLanes {
+export function startAuthorisedLanes(deps: Deps): AuthorisedLanes {
   const stopping = new AbortController()
   const ctx = systemCtx(deps)
   const loop = (async () => {
     while (!stopping.signal.aborted) {
-      const pauseMs = await passAll(ctx, lanes).then(
+      const pauseMs = await passAll(ctx).then(
         () => pollMs,
         (error: unknown) => {
           deps.log.error({ err: error }, 'authorised transfers could not go on; they stay waiting')
@@ -66,26 +66,29 @@ export function startAuthorisedLanes(deps: Deps, lanes: Lanes): AuthorisedLanes 
 }
 
 /** A network whose node is down keeps no other from going on. */
-async function passAll(ctx: System, lanes: Lanes): Promise<void> {
+async function passAll(ctx: System): Promise<void> {
   const waiting = await listWaitingNetworks(ctx.db)
+  const networks = ctx.chains.configured.filter((network) => network.settlesEip3009)
   const passed = await Promise.allSettled(
-    lanes.networks.filter(({ name }) => waiting.includes(name)).map((network) => passAuthorised(ctx, lanes, network)),
+    networks.filter(({ name }) => waiting.includes(name)).map((network) => passAuthorised(ctx, network)),
   )
   for (const one of passed) if (one.status === 'rejected') throw one.reason
 }
 
 /** One pass over a network: signs what is planned and plans one transaction. Payments come first: a quarter of the lane is left to them. */
-export async function passAuthorised(ctx: System, lanes: Lanes, network: Network): Promise<void> {
+export async function passAuthorised(ctx: System, network: Network): Promise<void> {
   await signPlanned(ctx, network)
-  if ((await lanes.openCount(network)) >= (lanes.openMax * 3) / 4) return
-  await lanes.prepare(network)
+  const { lanes, settlerAddress } = ctx
+  const { batch } = await lanes.openCounts(ctx.db, network, settlerAddress)
+  if (batch >= (lanes.slots.batch * 3) / 4) return
+  await lanes.prepare(network, settlerAddress)
   await ctx.db.tx(async (tx) => {
     const endingAfter = instantOf(ctx.clock.now().getTime() + lapsingMs)
     const transfers = await lockSigned(tx, network.name, { most: batchMax, endingAfter })
     if (transfers.length === 0) return
     const planned = { network, ...authorisedCall(transfers), value: 0n, purpose: authorisedPurpose }
-    await assignTransaction(tx, idsOf(transfers), await lanes.plan(tx, planned))
-    tx.afterCommit(() => lanes.nudge(network))
+    await assignTransaction(tx, idsOf(transfers), await lanes.plan(tx, settlerAddress, planned))
+    tx.afterCommit(() => lanes.notify(network))
   })
 }
 
@@ -108,36 +111,44 @@ export function authorisedHandler(deps: Deps): LaneHandler {
   const ctx = systemCtx(deps)
   return {
     purpose: authorisedPurpose,
-    async onSent(tx, { id, hash }) {
-      const transfers = await held(tx, id)
-      await markSent(
-        tx,
-        transfers.map(({ transferId }) => ({ transferId, hash })),
-      )
+    async onSent(tx, transactions) {
+      for (const { id, hash } of transactions)
+        await markSent(
+          tx,
+          (await lockCarried(tx, id)).map(({ transferId }) => ({ transferId, hash })),
+        )
     },
-    async onMined(tx, { id, hash }, receipt) {
-      const { moved, used, left } = sorted(await held(tx, id), receipt)
-      await unconfirm(tx, [...used, ...left])
-      const seen = moved.map(({ transferId }) => ({ transferId, hash, rawReceived: undefined }))
-      await markConfirmed(tx, seen, ctx.clock.now())
+    async onMined(tx, mined) {
+      for (const { transaction, receipt } of mined) await confirm(ctx, tx, transaction, receipt)
     },
-    async onReorganised(tx, { id }) {
-      await unconfirm(tx, await held(tx, id))
+    async onReorganised(tx, transactions) {
+      for (const { id } of transactions) await unconfirm(tx, await lockCarried(tx, id))
     },
-    async onDisplaced(tx, { id }) {
-      await leaveToChain(ctx, tx, await held(tx, id))
+    async onReplaced(tx, transactions) {
+      for (const { id } of transactions) await leaveToChain(ctx, tx, await lockCarried(tx, id))
     },
-    async onFinal(tx, { id }, receipt) {
-      const { moved, used, left } = sorted(await held(tx, id), receipt)
-      await leaveToChain(ctx, tx, left)
-      const done = moved.map(({ transferId }) => ({ transferId, fault: undefined }))
-      await endAuthorised(ctx, tx, [...done, ...used.map(({ transferId }) => ({ transferId, fault: 'not-received' }))])
+    async onFinal(tx, mined) {
+      for (const { transaction, receipt } of mined) await finalize(ctx, tx, transaction, receipt)
     },
   }
 }
 
+async function confirm(ctx: System, tx: Tx, { id, hash }: LaneTransaction, receipt: Receipt): Promise<void> {
+  const { moved, used, left } = sorted(await lockCarried(tx, id), receipt)
+  await unconfirm(tx, [...used, ...left])
+  const seen = moved.map(({ transferId }) => ({ transferId, hash, rawReceived: undefined }))
+  await markConfirmed(tx, seen, ctx.clock.now())
+}
+
+async function finalize(ctx: System, tx: Tx, { id }: LaneTransaction, receipt: Receipt): Promise<void> {
+  const { moved, used, left } = sorted(await lockCarried(tx, id), receipt)
+  await leaveToChain(ctx, tx, left)
+  const done = moved.map(({ transferId }) => ({ transferId, fault: undefined }))
+  await endAuthorised(ctx, tx, [...done, ...used.map(({ transferId }) => ({ transferId, fault: 'not-received' }))])
+}
+
 /** The transfers that a transaction carries and that have no end, their rows locked first, as wherever a transfer and what it is sent by are. */
-async function held(tx: Tx, transactionId: ChainTransactionId): Promise<AuthorisedRow[]> {
+async function lockCarried(tx: Tx, transactionId: ChainTransactionId): Promise<AuthorisedRow[]> {
   const transfers = await listInTransaction(tx, transactionId)
   await lockTransfers(tx, idsOf(transfers))
   return transfers

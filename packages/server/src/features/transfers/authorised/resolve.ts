@@ -3,7 +3,7 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
-import { addGasReserved, dayOf, lockGasReserved } from '../../plans/index.ts'
+import { changeGas, dayOf } from '../../plans/index.ts'
 import { authorizationOf, gasOfAuthorisation, shownBy, signatureOf } from '../../wallets/index.ts'
 import { markConfirmed } from '../outcome-store.ts'
 import { nextLook } from '../pace.ts'
@@ -17,7 +17,7 @@ const perTurnMax = 100
 /** How often an authorisation is sent that the chain would take and its transaction did not carry. */
 const attemptsMax = 3
 /** A block may be undone that is deeper than a network's depth; the end must have been passed by as much. */
-const lapseGraceSeconds = 60n
+const graceSeconds = 60n
 
 /**
  * Asks the chain what became of authorisations that a final transaction did not carry, or that were not sent before they ended. Nothing is
@@ -44,14 +44,21 @@ async function resolve(ctx: System, transfer: AuthorisedRow): Promise<void> {
   const chain = ctx.chains.on(network)
   const { from: authorizer, nonce, validBefore } = authorizationOf(transfer)
   const token = transfer.asset
-  if (await chain.authorizationState(token, authorizer, nonce)) return recordUse(ctx, network, transfer)
-  const end = validBefore + lapseGraceSeconds
-  if (await chain.authorizationLapsed({ token, authorizer, nonce, validBefore: end }))
+  const [state] = await chain.authorizationStates([
+    { token, authorizer, nonce, validBefore: validBefore + graceSeconds },
+  ])
+  if (state === 'used') return recordUse(ctx, network, transfer)
+  if (state === 'expired')
     return concluded(ctx, transfer, (tx) =>
       endAuthorised(ctx, tx, [{ transferId: transfer.transferId, fault: 'authorization-expired' }]),
     )
-  if (transfer.unresolved && transfer.attempt < attemptsMax && (await wouldGo(ctx, network, transfer)))
-    await concluded(ctx, transfer, (tx) => sendAgain(ctx, tx, transfer))
+  if (
+    state === 'open' &&
+    transfer.unresolved &&
+    transfer.attempt < attemptsMax &&
+    (await wouldGo(ctx, network, transfer))
+  )
+    await concluded(ctx, transfer, (tx) => sendAgain(ctx, tx, network, transfer))
 }
 
 /**
@@ -61,13 +68,14 @@ async function resolve(ctx: System, transfer: AuthorisedRow): Promise<void> {
 async function recordUse(ctx: System, network: Network, transfer: AuthorisedRow): Promise<void> {
   const { asset, fromAddress, transferId, createdAt } = transfer
   const { nonce } = authorizationOf(transfer)
-  const found = await ctx.chains.on(network).findAuthorizationUsed(asset, fromAddress, nonce, { since: createdAt })
-  if (found.outcome === 'open') return
+  const id = { token: asset, authorizer: fromAddress, nonce }
+  const found = await ctx.chains.on(network).findAuthorizationUse(id, { since: createdAt })
+  if (found.outcome === 'open' || found.outcome === 'undecided') return
   await concluded(ctx, transfer, async (tx) => {
-    if (found.outcome === 'cancelled') return endAuthorised(ctx, tx, [{ transferId, fault: 'authorization-cancelled' }])
-    if (shownBy(found.logs)(transfer) !== 'moved')
+    if (found.outcome === 'canceled') return endAuthorised(ctx, tx, [{ transferId, fault: 'authorization-cancelled' }])
+    if (shownBy(found.receipt.logs)(transfer) !== 'moved')
       return endAuthorised(ctx, tx, [{ transferId, fault: 'not-received' }])
-    const seen = { transferId, hash: found.transactionHash, rawReceived: undefined }
+    const seen = { transferId, hash: found.receipt.transactionHash, rawReceived: undefined }
     await markConfirmed(tx, [seen], ctx.clock.now())
     await endAuthorised(ctx, tx, [{ transferId, fault: undefined }])
   })
@@ -99,10 +107,9 @@ async function wouldGo(ctx: System, network: Network, transfer: AuthorisedRow): 
 }
 
 /** The gas of another try is counted too, and never refused: what is under way is brought to its end. */
-async function sendAgain(ctx: System, tx: Tx, transfer: AuthorisedRow): Promise<void> {
+async function sendAgain(ctx: System, tx: Tx, network: Network, transfer: AuthorisedRow): Promise<void> {
   const { tenant } = forTenant(ctx, transfer)
-  const day = dayOf(ctx.clock.now())
-  await lockGasReserved(tx, tenant, transfer.network, day)
-  await addGasReserved(tx, tenant, transfer.network, day, gasOfAuthorisation)
+  const nanoUsd = ctx.gasPrices.costOf(network, gasOfAuthorisation)
+  await changeGas(tx, [{ tenant, network: network.name, day: dayOf(ctx.clock.now()), nanoUsd }])
   await markWaitingAgain(tx, transfer.transferId)
 }

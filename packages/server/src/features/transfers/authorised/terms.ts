@@ -3,7 +3,7 @@ import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { inLockOrder } from '../../../platform/db/lock-order.ts'
-import { hasGasLeft, takeGasOfEach } from '../../plans/index.ts'
+import { hasGasLeft, reserveForEach } from '../../plans/index.ts'
 import { gasOfAuthorisation, type SourceWallet, takesAuthorisations } from '../../wallets/index.ts'
 import type { TransferId } from '../store.ts'
 import type { Coin, Prices } from '../weigh.ts'
@@ -33,7 +33,7 @@ export async function isAuthorisable(ctx: Ctx, { source, network, coin, fees }: 
   const token = tokenByAddress(network, coin.address)
   if (token === undefined || !takesAuthorisations(network, token)) return false
   if (ctx.chains.tokenDomainState(network, token) === 'wrong') return false
-  if (!(await hasGasLeft(ctx, network.name, gasOfAuthorisation))) return false
+  if (!(await hasGasLeft(ctx, network, gasOfAuthorisation))) return false
   const [settler] = await ctx.chains.on(network).holdings([{ account: ctx.settlerAddress, tokens: [] }])
   const cost = gasOfAuthorisation * fees.maxFee + l1FeeOf(fees.l1Fee, bytesOfAuthorisation)
   return (settler?.native ?? 0n) >= cost * settlerTransactions
@@ -52,11 +52,12 @@ interface Wanted {
  */
 export async function storeAuthorisations<T extends Wanted>(tx: Tx, wanted: readonly T[]): Promise<readonly T[]> {
   const over: T[] = []
-  for (const [network, some] of inLockOrder(Map.groupBy(wanted, ({ plan }) => plan.network.name))) {
+  for (const [, some] of inLockOrder(Map.groupBy(wanted, ({ plan }) => plan.network.name))) {
     const [first] = some
     if (first === undefined) continue
-    const each = { gas: gasOfAuthorisation, wanted: some.length }
-    const fitting = await takeGasOfEach(first.ctx, tx, network, each)
+    const nanoUsd = first.ctx.gasPrices.costOf(first.plan.network, gasOfAuthorisation)
+    const each = { nanoUsd, wanted: some.length }
+    const fitting = await reserveForEach(first.ctx, tx, first.plan.network, each)
     for (const one of some.slice(0, fitting)) await storeAuthorisation(tx, one)
     over.push(...some.slice(fitting))
   }

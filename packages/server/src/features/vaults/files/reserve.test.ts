@@ -47,7 +47,7 @@ test('uploads at once are promised no more than the storage that is left: of six
       return socket.on('data', (data) => answers.push(String(data)))
     }),
   )
-  await expect.poll(() => answers.length, { timeout: 20_000 }).toBe(55)
+  await expect.poll(() => answers.length, { timeout: 60_000 }).toBe(55)
   for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 429 .*storage-quota-exceeded/s)
   const reserved = await reservedBy(vault)
   expect(reserved.count).toBe(5)

@@ -92,7 +92,7 @@ test('with count a thousand children come as an array by index, with one name an
   expect((await derive(org, master, { count: 1 })).list).toMatchObject([{ derivationPath: "m/44'/60'/0'/0/1001" }])
 })
 
-test('a thousand children asked for in parallel from two processes have indices 1 to 1,000 and as many addresses', async () => {
+test('a thousand children that a hundred callers ask two processes for have indices 1 to 1,000 and as many addresses', async () => {
   const org = await world.organisation()
   const master = await aMaster(org)
   const second = await world.another()
@@ -103,13 +103,18 @@ test('a thousand children asked for in parallel from two processes have indices 
     const answer = await request(base, asked)
     return answer.status === 503 ? ask(n) : answer
   }
-  const answers = await Promise.all(Array.from({ length: 1_000 }, (_, n) => ask(n)))
+  const callers = Array.from({ length: 100 }, async (_, caller) => {
+    const own: Answer[] = []
+    while (own.length < 10) own.push(await ask(caller))
+    return own
+  })
+  const answers = (await Promise.all(callers)).flat()
   expect(countByStatus(answers)).toEqual({ 201: 1_000 })
   const rows = await childrenOf(org)
   expect(rows.map(({ childIndex }) => childIndex)).toEqual(Array.from({ length: 1_000 }, (_, n) => n + 1))
   expect(new Set(rows.map(({ address }) => address)).size).toBe(1_000)
   expect(new Set(answers.map(({ body }) => body.address)).size).toBe(1_000)
-}, 60_000)
+})
 
 test('single and bulk requests mixed in parallel leave no gap', async () => {
   const org = await world.organisation()

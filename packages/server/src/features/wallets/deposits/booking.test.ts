@@ -46,6 +46,7 @@ function watch(walletId: string, address: Address, changes: Partial<WatchRow> = 
     tokens: ['USDC'],
     since: instantOf(blockSeconds * 1_000 - 3_600_000),
     until: null,
+    untilBlock: null,
     ...changes,
   }
 }
@@ -118,9 +119,12 @@ test('a transfer counts from shortly before the wallet was watched until it no l
   expect(counted({ since: at(60_000) })).toBe(1)
   expect(counted({ since: at(901_000) })).toBe(0)
   expect(counted({ since: at(901_000) }, true)).toBe(1)
-  expect(counted({ until: at(1) })).toBe(1)
-  expect(counted({ until: at(-1) })).toBe(0)
-  expect(counted({ until: at(-1) }, true)).toBe(0)
+  expect(counted({ until: at(base.blockTimeMs) })).toBe(1)
+  expect(counted({ until: at(base.blockTimeMs - 1) }), 'the block may have come after the end').toBe(0)
+  expect(counted({ until: at(base.blockTimeMs - 1) }, true)).toBe(0)
+  expect(counted({ until: at(-60_000), untilBlock: 7n }), 'clocks apart: the head of that moment decides').toBe(1)
+  expect(counted({ until: at(60_000), untilBlock: 6n })).toBe(0)
+  expect(counted({ until: at(60_000), untilBlock: 6n, network: 'eth-sepolia' }), 'another network').toBe(1)
 })
 
 test('on Tempo a fee is booked as a fee, and what the guard of receive policies keeps as held', () => {

@@ -62,7 +62,9 @@ export function bookingsOf(ledger: Ledger): Booking[] {
     const at = instantOf(Number(ledger.timeOf(transfer.blockNumber)) * 1_000)
     const here = (account: Address): WatchRow[] =>
       nearest(
-        (watchesAt.get(account) ?? []).filter((watch) => isWatching(watch, at, ledger.countsEarlier)),
+        (watchesAt.get(account) ?? []).filter((watch) =>
+          isWatching(watch, { blockNumber: transfer.blockNumber, at }, ledger),
+        ),
         ledger,
       )
     const sides = { senders: here(transfer.from), receivers: here(transfer.to) }
@@ -87,9 +89,24 @@ export function bookingsOf(ledger: Ledger): Booking[] {
   })
 }
 
-function isWatching(watch: WatchRow, at: Date, countsEarlier: boolean): boolean {
-  const isOver = watch.until !== null && watch.until < at
-  return !isOver && (countsEarlier || at.getTime() + clockFaultMsMax >= watch.since.getTime())
+function isWatching(watch: WatchRow, place: Place, { network, countsEarlier }: Ledger): boolean {
+  if (isOver(watch, place, network)) return false
+  return countsEarlier || place.at.getTime() + clockFaultMsMax >= watch.since.getTime()
+}
+
+interface Place {
+  readonly blockNumber: bigint
+  readonly at: Date
+}
+
+/**
+ * Whether a block came after the wallet was deleted: above the head of that moment. Where that head is not known the block's time decides, which
+ * is in whole seconds and begins the block: a block that may have come later counts as later.
+ */
+function isOver({ until, untilBlock, network: home }: WatchRow, { blockNumber, at }: Place, network: Network): boolean {
+  if (until === null) return false
+  if (untilBlock !== null && home === network.name) return blockNumber > untilBlock
+  return until.getTime() < at.getTime() + Math.max(1_000, network.blockTimeMs)
 }
 
 /** A tenant whose wallets at the address include one that was made for this network means that one. */

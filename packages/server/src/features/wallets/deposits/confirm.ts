@@ -1,5 +1,5 @@
 import { formatAmount, type Network } from '@purser/protocol'
-import type { BlockReads, TransferReceipt } from '../../../chain/block-port.ts'
+import type { ConfirmedReads, TokenTransfer, TransferClaim } from '../../../chain/block-port.ts'
 import type { Deps, Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { publishEvents } from '../../../platform/events.ts'
@@ -7,16 +7,16 @@ import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
 import type { Lease } from './cursor-store.ts'
 import { holdCursor, withdraw } from './store-scan.ts'
-import { listPending, lockPending, markConfirmed, type TransactionRow } from './transaction-store.ts'
+import { listOwnDeposits, listPending, lockPending, markConfirmed, type TransactionRow } from './transaction-store.ts'
 
-type ConfirmDeps = Deps & { readonly reads: Pick<BlockReads, 'receiptsAtEachNode'> }
+type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }
 
 const rowsMost = 100
 
 /**
- * Confirms what is final: rows in blocks up to the given one. Each transaction is asked for once more, at every node: it must stand in the very
- * block where it was seen, with the same log, as all of them tell it that know it. A row that is not so waits; its status and its event commit
- * together, and a row that has its event never gets another.
+ * Confirms what is final: rows in blocks up to the given one. A majority of the nodes must have each transfer in the block where it was read.
+ * A row of which a majority has the block without the transfer was invented by a node, and is withdrawn; any other row waits. Its status and
+ * its event commit together, and a row that has its event never gets another.
  */
 export async function confirmUpTo(deps: ConfirmDeps, lease: Lease, network: Network, upTo: bigint): Promise<void> {
   let after: Pick<TransactionRow, 'blockNumber' | 'id'> = { blockNumber: -1n, id: 'wtx_' }
@@ -31,17 +31,14 @@ export async function confirmUpTo(deps: ConfirmDeps, lease: Lease, network: Netw
 }
 
 async function confirmRows(deps: ConfirmDeps, lease: Lease, rows: readonly TransactionRow[]): Promise<void> {
-  const hashes = [...new Set(rows.map(({ txHash }) => txHash))]
-  const nodes = await deps.reads.receiptsAtEachNode(hashes)
-  const verdictOf = (row: TransactionRow): Verdict =>
-    judge(
-      row,
-      nodes.map((receipts) => receipts[hashes.indexOf(row.txHash)]),
-    )
-  const byVerdict = Map.groupBy(rows, verdictOf)
-  const [proven, invented] = [byVerdict.get('proven') ?? [], byVerdict.get('invented') ?? []]
-  for (const { id, txHash, network } of byVerdict.get('open') ?? [])
-    deps.log.warn({ id, txHash, network }, 'a transaction is not told alike by all nodes yet; it waits')
+  const verdicts = await deps.reads.confirmTransfers(rows.map(claimOf))
+  const {
+    yes: proven = [],
+    no: invented = [],
+    undecided = [],
+  } = Object.groupBy(rows, (_, index) => verdicts[index] ?? 'undecided')
+  for (const { id, txHash, network } of undecided)
+    deps.log.warn({ id, txHash, network }, 'too few nodes have a deposit in its block yet; it waits')
   if (proven.length + invented.length === 0) return
   await deps.db.tx(async (tx) => {
     await holdCursor(tx, lease)
@@ -50,22 +47,13 @@ async function confirmRows(deps: ConfirmDeps, lease: Lease, rows: readonly Trans
   })
 }
 
-type Verdict = 'proven' | 'invented' | 'open'
-
-/**
- * What the nodes' receipts say of a row. `proven`: all that have one tell the row's block and its log. `invented`: all tell the row's block and
- * none the log, so that whoever gave the log lied. `open`: anything else.
- */
-export function judge(row: TransactionRow, receipts: readonly (TransferReceipt | undefined)[]): Verdict {
-  const told = receipts.filter((receipt) => receipt !== undefined)
-  if (told.length === 0 || told.some(({ blockHash }) => blockHash !== row.blockHash)) return 'open'
-  const withLog = told.filter(({ transfers }) => transfers.some((transfer) => isOf(row, transfer)))
-  if (withLog.length === told.length) return 'proven'
-  return withLog.length === 0 ? 'invented' : 'open'
+function claimOf(row: TransactionRow): TransferClaim {
+  const { txHash, blockNumber, blockHash } = row
+  return { txHash, blockNumber, blockHash, isOf: (transfer) => isOf(row, transfer) }
 }
 
 /** Behind a virtual address the row names whoever sent to it. */
-function isOf(row: TransactionRow, transfer: TransferReceipt['transfers'][number]): boolean {
+function isOf(row: TransactionRow, transfer: TokenTransfer): boolean {
   return (
     transfer.logIndex === row.logIndex &&
     transfer.token === row.token.toLowerCase() &&
@@ -79,7 +67,7 @@ async function confirmLocked(deps: Deps, tx: Tx, rows: readonly TransactionRow[]
   if (rows.length === 0) return
   const now = deps.clock.now()
   const events = new Map<string, EventId>()
-  for (const [tenant, deposits] of byTenant(rows.filter(isNewDeposit))) {
+  for (const [tenant, deposits] of byTenant(await newDepositsOf(tx, rows))) {
     const payloads = deposits.map((row) => depositPayload(row, now))
     const eventIds = await publishEvents({ ...deps, tenant }, tx, 'deposit.success', payloads)
     deposits.forEach((row, index) => {
@@ -94,8 +82,14 @@ async function confirmLocked(deps: Deps, tx: Tx, rows: readonly TransactionRow[]
   )
 }
 
-function isNewDeposit({ direction, kind, eventId }: TransactionRow): boolean {
-  return direction === 'in' && kind === 'transfer' && eventId === null
+/** Those that no event has reported. Money from another wallet of the same tenant is a deposit too, unless a sweep brought it. */
+async function newDepositsOf(tx: Tx, rows: readonly TransactionRow[]): Promise<TransactionRow[]> {
+  const news = rows.filter(({ direction, eventId }) => direction === 'in' && eventId === null)
+  const own = await listOwnDeposits(
+    tx,
+    news.filter(({ kind }) => kind === 'internal'),
+  )
+  return news.filter(({ kind, id }) => kind === 'transfer' || own.has(id))
 }
 
 function byTenant(rows: readonly TransactionRow[]): [Tenant, TransactionRow[]][] {

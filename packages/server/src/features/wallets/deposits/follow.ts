@@ -1,5 +1,5 @@
 import type { Network } from '@purser/protocol'
-import type { BlockHeader, BlockReads, Heads, IsWanted } from '../../../chain/block-port.ts'
+import type { BlockHeader, BlockReads, ConfirmedReads, IsWanted } from '../../../chain/block-port.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { confirmUpTo } from './confirm.ts'
 import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
@@ -13,7 +13,7 @@ import type { Watched } from './watched.ts'
 export interface Following {
   readonly deps: Deps
   readonly network: Network
-  readonly reads: BlockReads
+  readonly reads: BlockReads & ConfirmedReads
   readonly watched: Watched
   readonly lease: Lease
   /** Aborted when following must end: the step under way is the last. */
@@ -37,35 +37,29 @@ interface Place {
 export function createFollower(following: Following): () => Promise<void> {
   const pace: PaceKeeper = { now: firstPace }
   return async () => {
-    const { deps, network, reads, watched, lease } = following
-    const oldestPending = await findOldestPending(deps.db, network.name)
-    const finality = network.depositFinality
-    const tag = 'tag' in finality && oldestPending !== undefined ? finality.tag : undefined
-    const heads = await reads.heads(tag)
+    const { deps, network, reads, watched } = following
+    const head = await reads.head()
     // After the head: an address that was committed before any of these blocks is in the set when they are read.
     await watched.refresh()
-    const place = await settle(following, heads.head)
+    const place = await settle(following, head)
     const lag = lagGauge(deps, network)
     // Also before reading, so that one who cannot read is seen to fall behind.
-    lag.set(Number(heads.head.number - place.scanned))
-    const reached = await read(following, place, heads.head, pace)
-    lag.set(Number(heads.head.number - reached))
-    const final = finalBlock(network, heads)
-    if (tag !== undefined && final === undefined)
-      deps.log.warn(
-        { network: network.name, tag },
-        'the node does not know the block by which deposits are confirmed; they wait',
-      )
-    if (final !== undefined) await confirmUpTo({ ...deps, reads }, lease, network, final < reached ? final : reached)
+    lag.set(Number(head.number - place.scanned))
+    const reached = await read(following, place, head, pace)
+    lag.set(Number(head.number - reached))
+    await confirm(following, reached)
   }
 }
 
-/** The newest block that counts: what the node calls so, but never above the depth that payments wait for. */
-export function finalBlock(network: Network, { head, tagged }: Heads): bigint | undefined {
-  const finality = network.depositFinality
-  if ('depth' in finality) return head.number - BigInt(finality.depth) + 1n
-  const deep = head.number - BigInt(network.confirmationDepth) + 1n
-  return tagged === undefined ? undefined : tagged < deep ? tagged : deep
+/** Confirms what is pending in blocks that were read and that are deep enough. The nodes are asked only where something is pending. */
+async function confirm({ deps, network, reads, lease }: Following, reached: bigint): Promise<void> {
+  const oldestPending = await findOldestPending(deps.db, network.name)
+  if (oldestPending === undefined) return
+  const final = await reads.finalBlock()
+  if (final === undefined)
+    deps.log.warn({ network: network.name }, 'too few nodes agree on a block by which deposits count; deposits wait')
+  else if (final >= oldestPending)
+    await confirmUpTo({ ...deps, reads }, lease, network, final < reached ? final : reached)
 }
 
 /** Where reading goes on: on a network that was never read, a window before its head; after a reorganisation, where the chains part. */

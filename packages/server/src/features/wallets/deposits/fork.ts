@@ -9,7 +9,7 @@ import { lockRowsAbove } from './transaction-store.ts'
 /** Headers in one request on the way back. */
 const stepMost = 32
 
-interface ForkDeps extends Pick<Deps, 'db' | 'clock' | 'random' | 'log'> {
+interface ForkDeps extends Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'screening'> {
   readonly reads: Pick<BlockReads, 'headers'>
 }
 

@@ -3,11 +3,13 @@ import type { BlockHeader, TokenTransfer } from '../../../chain/block-port.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
+import { followTaint } from '../screening/taint.ts'
 import { type Booking, bookingsOf } from './booking.ts'
 import { type Cursor, type Lease, lockCursor, moveCursor, rememberBlocks } from './cursor-store.ts'
 import { windowOf } from './pace.ts'
 import { reconcile } from './reconcile.ts'
 import {
+  type BookedAml,
   insertBookings,
   lockRowsElsewhere,
   lockRowsOf,
@@ -17,7 +19,7 @@ import {
 } from './transaction-store.ts'
 import { listWatchesAt } from './watch-store.ts'
 
-type ScanDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log'>
+export type ScanDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'screening'>
 
 /** Another process leads the network: nothing was written, and nothing more is to be done. */
 export class LeadLost extends Error {
@@ -101,10 +103,24 @@ async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonl
   )
   const fresh = inOrder.flatMap((booking, index) => {
     const id = ids[index]
-    return id === undefined ? [] : [{ id, booking }]
+    return id === undefined ? [] : [{ id, booking, aml: amlOf(deps, booking) }]
   })
   await insertBookings(tx, network.name, fresh, deps.clock.now())
+  await followTaint(
+    tx,
+    bookings.map(({ tenant, walletId, token }) => ({ tenant, walletId, network: network.name, token: token.address })),
+  )
   return inserted.length
+}
+
+/**
+ * What is known of a sender when the row is booked, from memory: a listed sender's money is frozen in the transaction that books it. Money
+ * between wallets of one organisation was judged where it came in.
+ */
+function amlOf({ screening }: ScanDeps, { direction, kind, from, tenant }: Booking): BookedAml {
+  if (direction === 'out') return { status: 'pending', isScreened: true }
+  if (kind === 'internal') return { status: 'clear', isScreened: false }
+  return { status: screening.screenNow(from, tenant.environment).result, isScreened: true }
 }
 
 /** Withdraws rows. One that was told of as confirmed is an incident: what was told is not taken back. */
@@ -117,4 +133,8 @@ export async function withdraw(deps: ScanDeps, tx: Tx, rows: readonly Transactio
   for (const { id, txHash, network, eventId } of rows)
     if (eventId !== null)
       deps.log.error({ id, txHash, network }, 'a deposit that was told of as confirmed is no longer on its chain')
+  await followTaint(
+    tx,
+    rows.map(({ walletId, network, token, ...tenant }) => ({ tenant, walletId, network, token })),
+  )
 }

@@ -54,15 +54,23 @@ export function lockRowsOf(tx: Tx, network: NetworkName, txHashes: readonly stri
   )
 }
 
+/** What booking knows of the sender of a row, and whether screening looks at it. */
+export interface BookedAml {
+  readonly status: 'pending' | 'clear' | 'flagged'
+  readonly isScreened: boolean
+}
+
 export async function insertBookings(
   tx: Tx,
   network: NetworkName,
-  bookings: readonly { readonly id: Id<'wtx'>; readonly booking: Booking }[],
+  bookings: readonly { readonly id: Id<'wtx'>; readonly booking: Booking; readonly aml: BookedAml }[],
   createdAt: Date,
 ): Promise<void> {
   if (bookings.length === 0) return
-  const given = bookings.map(({ id, booking }) => ({
+  const given = bookings.map(({ id, booking, aml }) => ({
     id,
+    aml_status: aml.status,
+    aml_due_at: aml.isScreened ? '-infinity' : 'infinity',
     organisation_id: booking.tenant.organisationId,
     environment: booking.tenant.environment,
     wallet_id: booking.walletId,
@@ -83,12 +91,14 @@ export async function insertBookings(
   }))
   await tx.run(sql`
     insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
-      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at)
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, aml_due_at, created_at)
     select id, organisation_id, environment, wallet_id, ${network}, chain, tx_hash, log_index, direction, kind, 'pending',
-      token, token_symbol, decimals, raw_amount::numeric, from_address, to_address, block_number::bigint, block_hash, block_time::timestamptz, ${createdAt}
+      token, token_symbol, decimals, raw_amount::numeric, from_address, to_address, block_number::bigint, block_hash, block_time::timestamptz,
+      aml_status, aml_due_at::timestamptz, ${createdAt}
     from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as given (id text, organisation_id text, environment text, wallet_id text, chain text,
       tx_hash text, log_index integer, direction text, kind text, token text, token_symbol text, decimals smallint, raw_amount text,
-      from_address text, to_address text, block_number text, block_hash text, block_time text)`)
+      from_address text, to_address text, block_number text, block_hash text, block_time text,
+      aml_status text, aml_due_at text)`)
 }
 
 /** Gives a row its new place on the chain. It waits for finality again; what was told of it stays told. */
@@ -163,6 +173,25 @@ export function lockPending(tx: Tx, rows: readonly TransactionRow[]): Promise<Tr
     select ${columns} from wallet_transactions
     where status = 'pending' and (id, block_hash) in (select * from unnest(${ids}::text[], ${hashes}::text[])) order by id for update`,
   )
+}
+
+/**
+ * Those of these rows, between managed wallets of one tenant, that are deposits: in a token for which the wallet was made, and no sweep, which
+ * the tenant ordered for its own books.
+ */
+export async function listOwnDeposits(tx: Tx, rows: readonly TransactionRow[]): Promise<ReadonlySet<string>> {
+  if (rows.length === 0) return new Set()
+  const found = await tx.many(
+    z.object({ id: id('wtx') }),
+    sql`
+    select t.id from wallet_transactions t join watched_addresses w on w.wallet_id = t.wallet_id and w.network = t.network
+    where t.id = any(${rows.map((row) => row.id)}::text[]) and t.from_address <> t.to_address and t.token_symbol = any(w.tokens)
+      and not exists (
+        select from sweep_transfers s
+        where s.network = t.network and s.asset = t.token and s.from_address = t.from_address and s.to_address = t.to_address
+          and s.raw_amount = t.raw_amount and (s.tx_hash = t.tx_hash or s.status in ('planned', 'signed', 'sent')))`,
+  )
+  return new Set(found.map((row) => row.id))
 }
 
 /** Rows that reached finality; with the event that tells of it where this is the first time for a deposit. */

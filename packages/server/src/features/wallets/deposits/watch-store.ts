@@ -31,10 +31,16 @@ export async function insertWatches(tx: Tx, tenant: Tenant, watches: readonly Wa
     on conflict (wallet_id, network) do nothing`)
 }
 
+/** When watching ends; `block` is the newest one of the wallet's own network by then, where it is known. */
+export interface WatchEnd {
+  readonly at: Date
+  readonly block: bigint | undefined
+}
+
 /** Ends every watch of a wallet. */
-export async function endWatches(tx: Tx, tenant: Tenant, walletId: string, until: Date): Promise<void> {
+export async function endWatches(tx: Tx, tenant: Tenant, walletId: string, until: WatchEnd): Promise<void> {
   await tx.run(sql`
-    update watched_addresses set until = ${until}
+    update watched_addresses set until = ${until.at}, until_block = ${until.block ?? null}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId} and until is null`)
 }
 
@@ -122,6 +128,7 @@ export const WatchRow = z.object({
   tokens: z.array(z.string()),
   since: z.date(),
   until: z.date().nullable(),
+  untilBlock: z.bigint().nullable(),
 })
 export type WatchRow = z.output<typeof WatchRow>
 
@@ -135,7 +142,7 @@ export function listWatchesAt(
   return db.many(
     WatchRow,
     sql`
-    select wallet_id, network, chain, organisation_id, environment, '0x' || encode(address, 'hex') as address, tokens, since, until
+    select wallet_id, network, chain, organisation_id, environment, '0x' || encode(address, 'hex') as address, tokens, since, until, until_block
     from watched_addresses where address = any(${bytes}::bytea[]) and environment = ${environment} order by wallet_id, network`,
   )
 }

@@ -21,7 +21,14 @@ export async function watchAddresses(ctx: WatchCtx, tx: Tx, watches: readonly Wa
   if (watches.length > 0) await insertWatches(tx, ctx.tenant, watches, ctx.clock.now())
 }
 
-/** Stops watching for the wallet: transfers in later blocks are not its own any more. What was seen until then goes its way. */
-export function unwatchAddress(ctx: WatchCtx, tx: Tx, walletId: string): Promise<void> {
-  return endWatches(tx, ctx.tenant, walletId, ctx.clock.now())
+/**
+ * Stops watching for the wallet: transfers in blocks above this one of its network are not its own any more. What was seen until then goes its
+ * way.
+ */
+export function unwatchAddress(
+  ctx: WatchCtx,
+  tx: Tx,
+  { walletId, headBlock }: { readonly walletId: string; readonly headBlock: bigint | undefined },
+): Promise<void> {
+  return endWatches(tx, ctx.tenant, walletId, { at: ctx.clock.now(), block: headBlock })
 }

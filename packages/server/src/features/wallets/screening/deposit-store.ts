@@ -1,4 +1,4 @@
-import type { Address, NetworkName } from '@purser/protocol'
+import { type Address, type NetworkName, networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
@@ -7,11 +7,19 @@ import { AmlStatus } from '../schema.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 
+const StoredNetwork = z.string().transform((name, ctx) => {
+  const network = networkByName(name)
+  if (network !== undefined) return network.name
+  ctx.addIssue({ code: 'custom', message: 'is no network' })
+  return z.NEVER
+})
+
 const DueDeposit = z.object({
   id: id('wtx'),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   walletId: z.string(),
+  network: StoredNetwork,
   from: z.templateLiteral(['0x', z.string()]),
 })
 export type DueDeposit = z.output<typeof DueDeposit>
@@ -21,13 +29,18 @@ export function listDueDeposits(db: Queryable, now: Date, most: number): Promise
   return db.many(
     DueDeposit,
     sql`
-    select id, organisation_id, environment, wallet_id, from_address as from from wallet_transactions
+    select id, organisation_id, environment, wallet_id, network, from_address as from from wallet_transactions
     where direction = 'in' and status <> 'withdrawn' and aml_due_at < 'infinity' and aml_due_at <= ${now}
     order by aml_due_at limit ${most}`,
   )
 }
 
-const ScreenedDeposit = z.object({ amlStatus: AmlStatus, amlTicket: z.bigint(), createdAt: z.date() })
+const ScreenedDeposit = z.object({
+  amlStatus: AmlStatus,
+  amlTicket: z.bigint(),
+  createdAt: z.date(),
+  token: z.string(),
+})
 
 /** Holds the deposit's row until the transaction ends. */
 export function lockScreenedDeposit(
@@ -38,21 +51,20 @@ export function lockScreenedDeposit(
   return tx.maybeOne(
     ScreenedDeposit,
     sql`
-    select aml_status, aml_ticket, created_at from wallet_transactions
+    select aml_status, aml_ticket, created_at, token from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${depositId} for update`,
   )
 }
 
-/** Writes the status, and freezes the whole amount where `freezes` says so; `dueAt` null is never, until a new list concerns the sender. */
+/** Writes the status; `dueAt` null is never, until a new list concerns the sender. */
 export async function markDepositScreened(
   tx: Tx,
   tenant: Tenant,
   depositId: Id<'wtx'>,
-  screened: { readonly amlStatus: string; readonly freezes: boolean; readonly dueAt: Date | null },
+  screened: { readonly amlStatus: string; readonly dueAt: Date | null },
 ): Promise<void> {
   await tx.run(sql`
     update wallet_transactions set aml_status = ${screened.amlStatus}, aml_ticket = nextval('screening_tickets'),
-      frozen_raw_amount = case when ${screened.freezes} then raw_amount else 0 end,
       aml_due_at = coalesce(${screened.dueAt}::timestamptz, 'infinity')
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${depositId}`)
 }
@@ -75,39 +87,50 @@ export async function markPendingDepositsDue(tx: Tx, now: Date): Promise<void> {
     where direction = 'in' and aml_status = 'pending' and aml_due_at > ${now}`)
 }
 
-const HeldAmount = z.object({ frozen: Raw, unscreened: Raw })
-/** What of a token may not leave a managed wallet, in its smallest unit: what is frozen, and what came from senders nobody has judged yet. */
-export type HeldAmount = z.output<typeof HeldAmount>
+const AmountOnHold = z.object({
+  /** What is left of flagged money. */
+  frozen: Raw,
+  /** What came from senders nobody has judged. */
+  unscreened: Raw,
+  /** What is neither frozen nor unscreened and stands in a block that is not final. */
+  notFinal: Raw,
+  /** The newest block whose transfers are booked; null before the first. */
+  bookedTo: z.bigint().nullable(),
+})
+/** What of a managed wallet's token is on hold, in its smallest unit. A balance of a block behind `bookedTo` holds more that nobody has screened. */
+export type AmountOnHold = z.output<typeof AmountOnHold>
 
-/** A managed wallet's token, and `unscreenedSince`; where that is undefined nothing waits. */
-export interface HeldQuestion {
+/** A token of a managed wallet. */
+export interface HoldQuestion {
   readonly tenant: Tenant
   readonly walletId: string
   readonly network: NetworkName
   readonly token: Address
-  readonly since: Date | undefined
 }
 
 /**
- * How much of managed wallets' tokens is held, in the order of the questions: what may move is the balance less all of it, never below zero.
- * Asked again in the transaction that writes the intent to move it, after the wallet is locked: a deposit may be seen while the wallet is
- * weighed.
+ * What is on hold at managed wallets, in the order of the questions: what may move is the balance less what is frozen and unscreened, never
+ * below zero. Read it again in the transaction that writes the intent to move money, under the wallet's lock, because a deposit may be booked in
+ * between.
  */
-export function heldAmounts(db: Queryable, questions: readonly HeldQuestion[]): Promise<HeldAmount[]> {
-  const each = <T>(read: (question: HeldQuestion) => T): T[] => questions.map(read)
+export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[]): Promise<AmountOnHold[]> {
+  const each = <T>(read: (question: HoldQuestion) => T): T[] => questions.map(read)
   const place = sql`w.organisation_id = q.organisation_id and w.environment = q.environment and w.wallet_id = q.wallet_id
         and w.network = q.network and lower(w.token) = q.token and w.direction = 'in' and w.status <> 'withdrawn'`
   return db.many(
-    HeldAmount,
+    AmountOnHold,
     sql`
     select
       (select coalesce(sum(frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and frozen_raw_amount > 0) as frozen,
-      (select coalesce(sum(raw_amount), 0)::text from wallet_transactions w where ${place} and aml_status = 'pending'
-        and created_at > coalesce(q.since, 'infinity')) as unscreened
+      (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and aml_status = 'pending'
+        and (aml_status = 'pending' or status = 'pending')) as unscreened,
+      (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and status = 'pending'
+        and aml_status <> 'pending' and (aml_status = 'pending' or status = 'pending')) as not_final,
+      (select scanned from deposit_cursors cursor where cursor.network = q.network) as booked_to
     from unnest(
       ${each(({ tenant }) => tenant.organisationId)}::text[], ${each(({ tenant }) => tenant.environment)}::text[],
       ${each(({ walletId }) => walletId)}::text[], ${each(({ network }) => network)}::text[],
-      ${each(({ token }) => token.toLowerCase())}::text[], ${each(({ since }) => since?.toISOString() ?? null)}::timestamptz[]
-    ) with ordinality as q (organisation_id, environment, wallet_id, network, token, since, place) order by q.place`,
+      ${each(({ token }) => token.toLowerCase())}::text[]
+    ) with ordinality as q (organisation_id, environment, wallet_id, network, token, place) order by q.place`,
   )
 }

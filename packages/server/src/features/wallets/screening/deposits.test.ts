@@ -10,7 +10,7 @@ import type { Screened } from '../../../partners/screening/port.ts'
 import { sql } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import { heldAmounts } from './deposit-store.ts'
+import { amountsOnHold } from './deposit-store.ts'
 import { screeningRecurring } from './jobs.ts'
 
 const dayMs = 86_400_000
@@ -68,8 +68,8 @@ const managed = () => newId('mwt', world.server.deps)
 
 async function frozenIn(walletId: string): Promise<bigint> {
   const tenant = { organisationId: org.id, environment: 'test' } as const
-  const asked = { network: 'base-sepolia', token: usdc ?? '0x', since: undefined } as const
-  const [held] = await heldAmounts(world.database.db, [{ tenant, walletId, ...asked }])
+  const asked = { network: 'base-sepolia', token: usdc ?? '0x' } as const
+  const [held] = await amountsOnHold(world.database.db, [{ tenant, walletId, ...asked }])
   return held?.frozen ?? -1n
 }
 

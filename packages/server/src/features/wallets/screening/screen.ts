@@ -3,6 +3,7 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
+import { publishFlag } from './flag-events.ts'
 import { dueAfter, nextStatus } from './next.ts'
 import {
   type DueWallet,
@@ -59,6 +60,10 @@ async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: 
     if (amlStatus === known.amlStatus) return
     const details = { address: wallet.address, from: known.amlStatus, to: amlStatus, ...evidenceOf(found, round) }
     await ctx.audit(tx, { action: 'wallets.byo.screen', target: wallet.id, details })
+    const isFlagged = amlStatus === 'flagged'
+    if (!isFlagged && known.amlStatus !== 'flagged') return
+    const subject = { walletId: wallet.id, address: wallet.address, transactionId: null }
+    await publishFlag(ctx, tx, { ...subject, isFlagged, reason: found.reason })
   })
 }
 

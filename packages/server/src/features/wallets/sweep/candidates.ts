@@ -1,7 +1,6 @@
 import type { Address } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { ChildAddressId } from '../../../platform/ids.ts'
-import { unscreenedSince } from '../screening/unscreened.ts'
 import { failNamed } from './errors.ts'
 import { listFrozenAmounts, listUnscreenedAmounts } from './frozen-store.ts'
 import { listLanes } from './paying-store.ts'
@@ -102,11 +101,10 @@ async function fundedOf(ctx: Ctx, terms: SweepTerms, asked: readonly CandidateRo
   const { network, token } = terms
   const place = { network: network.name, asset: token.address, walletIds: enough.map(({ child }) => child.id) }
   const frozen = await listFrozenAmounts(ctx.db, ctx.tenant, place)
-  const since = await unscreenedSince(ctx)
-  const unscreened = since && (await listUnscreenedAmounts(ctx.db, ctx.tenant, place, since))
+  const unscreened = await listUnscreenedAmounts(ctx.db, ctx.tenant, place)
   return enough.flatMap(({ child: { id, address, nextNonce }, raw }) => {
     const frozenRawAmount = frozen.get(id) ?? 0n
-    const rawAmount = raw - frozenRawAmount - (unscreened?.get(id) ?? 0n)
+    const rawAmount = raw - frozenRawAmount - (unscreened.get(id) ?? 0n)
     return rawAmount >= terms.rawAmountMin ? [{ id, address, rawAmount, frozenRawAmount, nextNonce }] : []
   })
 }

@@ -29,12 +29,11 @@ export async function listFrozenAmounts(
   return new Map(rows.map((row) => [row.walletId, row.amount]))
 }
 
-/** What came to these wallets after an instant from senders of whom screening has not said anything, by wallet. */
+/** What came to these wallets from senders of whom screening has not said anything, by wallet. */
 export async function listUnscreenedAmounts(
   db: Queryable,
   tenant: Tenant,
   asked: Holdings,
-  after: Date,
 ): Promise<ReadonlyMap<string, bigint>> {
   if (asked.walletIds.length === 0) return new Map()
   const rows = await db.many(
@@ -43,7 +42,7 @@ export async function listUnscreenedAmounts(
     select wallet_id, sum(raw_amount)::text as amount from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = any(${asked.walletIds}::text[])
       and network = ${asked.network} and lower(token) = lower(${asked.asset}) and direction = 'in' and status <> 'withdrawn'
-      and aml_status = 'pending' and created_at > ${after}
+      and aml_status = 'pending' and (aml_status = 'pending' or status = 'pending')
     group by wallet_id`,
   )
   return new Map(rows.map((row) => [row.walletId, row.amount]))

@@ -1,6 +1,6 @@
 import type { Tx } from '../../../platform/db/db.ts'
 import { listFrozenAmounts } from './frozen-store.ts'
-import type { TransferRow } from './lane-store.ts'
+import type { TransferRow } from './transfer-store.ts'
 
 /**
  * Those whose child has had money frozen since the sweep was asked for. What was free then is all that the child held, so anything

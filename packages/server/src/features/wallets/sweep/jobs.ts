@@ -1,7 +1,7 @@
 import type { Recurring } from '../../../platform/job.ts'
 import { autoSweep } from './auto.ts'
-import { resolveSweeps } from './resolve.ts'
+import { signSweeps } from './sign.ts'
 import { sweepOnTempo } from './tempo.ts'
 
 /** What is due again and again for sweeps. */
-export const walletSweeps: readonly Recurring[] = [autoSweep, resolveSweeps, sweepOnTempo]
+export const walletSweeps: readonly Recurring[] = [autoSweep, signSweeps, sweepOnTempo]

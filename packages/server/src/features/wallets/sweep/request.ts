@@ -1,11 +1,12 @@
+import type { Network } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { defineErrors } from '../../../platform/errors.ts'
 import { type MasterWalletId, newId, type SweepId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
-import { gasErrors, takeGas } from '../../plans/index.ts'
-import { gasOfAuthorisation } from '../authorisation.ts'
+import { gasErrors, reserveForEach } from '../../plans/index.ts'
+import { gasOfGasless } from '../gasless.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
 import { lockSources } from '../managed/source-store.ts'
 import { type Candidates, type Funded, gatherCandidates } from './candidates.ts'
@@ -27,7 +28,7 @@ const failGas = defineErrors(gasErrors)
 
 /** Gas that a child on Tempo costs the operator at most: its first transaction, to a master that never held the token, used 545,000 (hardfork T4). */
 export const gasOfTempoTransfer = 700_000n
-/** How long an authorisation is good: longer than any outage that is worth waiting for. */
+/** How long an authorization is good: longer than any outage that is worth waiting for. */
 const validMs = 86_400_000
 const nonceBytes = 32
 
@@ -51,9 +52,15 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
     const funded = await lockResting(ctx, tx, terms, candidates)
     const sweep = sweepOf(ctx, terms, candidates)
     await insertSweep(tx, ctx.tenant, sweep)
-    const taken = await insertTransfers(tx, ctx.tenant, transferTerms(terms, sweep), transfersOf(ctx, funded))
-    const gasOfEach = terms.network.nativeCoin === null ? gasOfTempoTransfer : gasOfAuthorisation
-    await reserveGas(ctx, tx, terms.network.name, gasOfEach * BigInt(taken.size))
+    const gasOfEach = terms.network.nativeCoin === null ? gasOfTempoTransfer : gasOfGasless
+    const gasReservedNanoUsd = ctx.gasPrices.costOf(terms.network, gasOfEach)
+    const taken = await insertTransfers(
+      tx,
+      ctx.tenant,
+      { ...transferTerms(terms, sweep), gasReservedNanoUsd },
+      transfersOf(ctx, funded),
+    )
+    await reserveGas(ctx, tx, terms.network, { nanoUsd: gasReservedNanoUsd, wanted: taken.size })
     if (taken.size === 0) await markCompleted(tx, [sweep.id], sweep.createdAt)
     await noteScan(ctx, tx, terms, candidates)
     const details = { sweepId: sweep.id, token: sweep.token, trigger: sweep.trigger, children: taken.size }
@@ -100,7 +107,7 @@ function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }
   }
 }
 
-/** The authorisation of each child is fixed here, its nonce by chance: nobody can guess one and use it up before. On Tempo none is signed. */
+/** The authorization of each child is fixed here, its nonce by chance: nobody can guess one and use it up before. On Tempo none is signed. */
 function transfersOf(ctx: Ctx, funded: readonly Funded[]): NewTransfer[] {
   return funded.map(({ id, address, rawAmount, frozenRawAmount }) => ({
     childAddressId: id,
@@ -111,7 +118,10 @@ function transfersOf(ctx: Ctx, funded: readonly Funded[]): NewTransfer[] {
   }))
 }
 
-function transferTerms({ wallet, network, token }: SweepTerms, { id, createdAt }: SweepRow): TransferTerms {
+function transferTerms(
+  { wallet, network, token }: SweepTerms,
+  { id, createdAt }: SweepRow,
+): Omit<TransferTerms, 'gasReservedNanoUsd'> {
   return {
     sweepId: id,
     network: network.name,
@@ -122,10 +132,15 @@ function transferTerms({ wallet, network, token }: SweepTerms, { id, createdAt }
   }
 }
 
-/** The operator's gas of the day, shared with the organisation's settlements; over it nothing is swept. */
-async function reserveGas(ctx: Ctx, tx: Tx, network: string, gas: bigint): Promise<void> {
-  if (gas === 0n) return
-  if (!(await takeGas(ctx, tx, network, gas))) throw failGas('settlement-budget-exceeded')
+/** Reserves of the budget of the day that the organisation's settlements share; over it nothing is swept. */
+async function reserveGas(
+  ctx: Ctx,
+  tx: Tx,
+  network: Network,
+  each: { readonly nanoUsd: bigint; readonly wanted: number },
+): Promise<void> {
+  if (each.wanted === 0) return
+  if ((await reserveForEach(ctx, tx, network, each)) < each.wanted) throw failGas('settlement-budget-exceeded')
 }
 
 async function noteScan(ctx: Ctx, tx: Tx, { wallet, token }: SweepTerms, { scannedTo }: Candidates): Promise<void> {

@@ -131,6 +131,8 @@ export interface TransferTerms {
   readonly to: string
   readonly validBefore: Date
   readonly createdAt: Date
+  /** What each reserves of the day's gas budget, in billionths of a US dollar. */
+  readonly gasReservedNanoUsd: bigint
 }
 
 /**
@@ -147,9 +149,9 @@ export async function insertTransfers(
     z.object({ childAddressId: id('cad') }),
     sql`
     insert into sweep_transfers (sweep_id, child_address_id, organisation_id, environment, network, asset, from_address, to_address, raw_amount,
-      frozen_raw_amount, nonce, valid_before, status, created_at)
+      frozen_raw_amount, nonce, valid_before, status, created_at, gas_reserved_nano_usd)
     select ${terms.sweepId}, child_address_id, ${tenant.organisationId}, ${tenant.environment}, ${terms.network}, ${terms.asset}, from_address,
-      ${terms.to}, raw_amount, frozen, nonce, ${terms.validBefore}, 'planned', ${terms.createdAt}
+      ${terms.to}, raw_amount, frozen, nonce, ${terms.validBefore}, 'planned', ${terms.createdAt}, ${terms.gasReservedNanoUsd.toString()}::numeric
     from unnest(${transfers.map((transfer) => transfer.childAddressId)}::text[], ${transfers.map((transfer) => transfer.from)}::text[],
       ${transfers.map((transfer) => transfer.rawAmount.toString())}::numeric[], ${transfers.map((transfer) => transfer.frozenRawAmount.toString())}::numeric[], ${transfers.map((transfer) => Buffer.from(transfer.nonce))}::bytea[])
       as given (child_address_id, from_address, raw_amount, frozen, nonce)

@@ -2,8 +2,10 @@ import { decodeTransferLog, sameAddress } from '@purser/protocol'
 import type { LaneHandler, Receipt } from '../../../chain/port.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import { listInTransaction, markHash, type TransferRow } from './lane-store.ts'
-import { recordEnded } from './outcome.ts'
+import { chargeBudgets } from '../gasless.ts'
+import { networkOf, recordEnded } from './outcome.ts'
+import { listInTransaction, markHash } from './tempo-store.ts'
+import type { TransferRow } from './transfer-store.ts'
 
 /** Name under which the children's lanes know these transactions. */
 export const tempoSweepPurpose = 'wallets.sweep-on-tempo'
@@ -16,20 +18,27 @@ export function tempoSweepHandler(deps: Deps): LaneHandler {
   const ctx = systemCtx(deps)
   return {
     purpose: tempoSweepPurpose,
-    async onSent(tx, transaction) {
-      await markHash(tx, transaction.id, transaction.hash)
+    async onSent(tx, transactions) {
+      for (const { id, hash } of transactions) await markHash(tx, id, hash)
     },
-    async onDisplaced(tx, transaction) {
-      const transfers = await listInTransaction(tx, transaction.id)
-      await recordEnded(ctx, tx, transfers, { status: 'failed', reason: 'nonce-used-elsewhere' })
+    async onReplaced(tx, transactions) {
+      for (const { id } of transactions)
+        await recordEnded(ctx, tx, await listInTransaction(tx, id), {
+          status: 'failed',
+          reason: 'nonce-used-elsewhere',
+        })
     },
-    async onFinal(tx, transaction, receipt) {
-      for (const transfer of await listInTransaction(tx, transaction.id)) {
-        const reason = faultOf(transfer, receipt)
-        const txHash = receipt.transactionHash
-        const end =
-          reason === undefined ? ({ status: 'swept', txHash } as const) : ({ status: 'failed', reason } as const)
-        await recordEnded(ctx, tx, [transfer], end)
+    async onFinal(tx, mined) {
+      for (const { transaction, receipt } of mined) {
+        for (const transfer of await listInTransaction(tx, transaction.id)) {
+          const reason = faultOf(transfer, receipt)
+          const txHash = receipt.transactionHash
+          const end =
+            reason === undefined ? ({ status: 'swept', txHash } as const) : ({ status: 'failed', reason } as const)
+          await recordEnded(ctx, tx, [transfer], end)
+          const wei = receipt.gasUsed * receipt.effectiveGasPrice
+          await chargeBudgets(ctx, tx, networkOf(transfer.network), [{ move: transfer, wei }])
+        }
       }
     },
   }

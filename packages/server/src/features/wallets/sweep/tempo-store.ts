@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
-import { columns, isScreened, keysOf, TransferRow } from './lane-store.ts'
+import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
 
 const Sum = z.object({ raw: z.string().transform((text) => BigInt(text)) })
 
@@ -8,13 +8,13 @@ const Sum = z.object({ raw: z.string().transform((text) => BigInt(text)) })
 export function listPlanned(
   db: Queryable,
   network: string,
-  { most, unscreenedSince }: { readonly most: number; readonly unscreenedSince: Date | undefined },
+  { most }: { readonly most: number },
 ): Promise<TransferRow[]> {
   return db.many(
     TransferRow,
     sql`
-    select ${columns} from sweep_transfers t where network = ${network} and status = 'planned' and ${isScreened(unscreenedSince)}
-    order by attempt, created_at, from_address limit ${most}`,
+    select ${columns} from sweep_transfers t where t.network = ${network} and t.status = 'planned' and ${isScreened}
+    order by t.attempt, t.created_at, t.from_address limit ${most}`,
   )
 }
 
@@ -35,16 +35,50 @@ export async function countSent(db: Queryable, network: string): Promise<number>
 /** Holds a transfer that has no transaction yet; undefined where it has one, waits for the screening of a sender, or another process has it. */
 export function lockPlanned(
   tx: Tx,
-  { sweepId, childAddressId }: TransferRow,
-  { unscreenedSince }: { readonly unscreenedSince: Date | undefined },
+  { sweepId, childAddressId }: TransferKey,
+  screening: 'screened' | 'any',
 ): Promise<TransferRow | undefined> {
   return tx.maybeOne(
     TransferRow,
     sql`
     select ${columns} from sweep_transfers t where sweep_id = ${sweepId} and child_address_id = ${childAddressId} and status = 'planned'
-      and ${isScreened(unscreenedSince)}
+      and (${screening === 'any'} or ${isScreened})
     for update skip locked`,
   )
+}
+
+/** Transfers of a network that have no transaction yet and have expired: those that were tried less often first, then the oldest. */
+export function listExpired(db: Queryable, network: string, before: Date, most: number): Promise<TransferRow[]> {
+  return db.many(
+    TransferRow,
+    sql`
+    select ${columns} from sweep_transfers t where network = ${network} and status = 'planned' and valid_before < ${before}
+    order by attempt, created_at limit ${most}`,
+  )
+}
+
+/** Ties transfers to the transaction that carries them. */
+export async function assignTransaction(
+  tx: Tx,
+  transfers: readonly TransferKey[],
+  transactionId: string,
+): Promise<void> {
+  await tx.run(sql`
+    update sweep_transfers set status = 'sent', chain_transaction_id = ${transactionId}, attempt = attempt + 1
+    where (sweep_id, child_address_id) in (${keysOf(transfers)})`)
+}
+
+export function listInTransaction(tx: Queryable, transactionId: string): Promise<TransferRow[]> {
+  return tx.many(
+    TransferRow,
+    sql`
+    select ${columns} from sweep_transfers t where chain_transaction_id = ${transactionId} and status = 'sent' order by from_address`,
+  )
+}
+
+export async function markHash(tx: Tx, transactionId: string, txHash: string): Promise<void> {
+  await tx.run(sql`
+    update sweep_transfers set tx_hash = ${txHash} where chain_transaction_id = ${transactionId} and status = 'sent'`)
 }
 
 /** What sweeps will still take of a token from an address, in its smallest unit. */

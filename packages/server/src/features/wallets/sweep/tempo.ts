@@ -3,13 +3,12 @@ import type { PlannedTransaction } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { lockSource } from '../managed/source-store.ts'
-import { unscreenedSince } from '../screening/unscreened.ts'
 import { frozenOnes } from './frozen.ts'
-import { assignTransaction, listLapsed, lockSweeps, type TransferRow } from './lane-store.ts'
-import { recordEnded } from './outcome.ts'
+import { endPlanned } from './outcome.ts'
 import { gasOfTempoTransfer } from './request.ts'
 import { tempoSweepPurpose } from './tempo-handler.ts'
-import { countSent, listPlanned, lockPlanned, markTried } from './tempo-store.ts'
+import { assignTransaction, countSent, listExpired, listPlanned, lockPlanned, markTried } from './tempo-store.ts'
+import type { TransferRow } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -39,10 +38,9 @@ export const sweepOnTempo: Recurring = {
 }
 
 async function passTempo(ctx: System, network: Network): Promise<void> {
-  await endLapsed(ctx, network)
+  await endExpired(ctx, network)
   const sent = await countSent(ctx.db, network.name)
-  const since = await unscreenedSince(ctx)
-  const asked = { most: Math.max(0, sentMax - sent), unscreenedSince: since }
+  const asked = { most: Math.max(0, sentMax - sent) }
   const waiting = await listPlanned(ctx.db, network.name, asked)
   if (waiting.length === 0) return
   const fee = await feeToPay(ctx, network)
@@ -53,18 +51,18 @@ async function passTempo(ctx: System, network: Network): Promise<void> {
   await markTried(ctx.db, transfers)
   const workers = Array.from({ length: Math.min(atOnce, transfers.length) }, async () => {
     for (let transfer = transfers.shift(); transfer !== undefined; transfer = transfers.shift())
-      await safely(ctx, transfer, send(ctx, network, { transfer, feeToken: fee.token, since }))
+      await safely(ctx, transfer, send(ctx, network, { transfer, feeToken: fee.token }))
   })
   await Promise.all(workers)
 }
 
-async function endLapsed(ctx: System, network: Network): Promise<void> {
-  const lapsed = await listLapsed(ctx.db, network.name, ctx.clock.now(), sentMax)
-  await markTried(ctx.db, lapsed)
-  for (const transfer of lapsed) await safely(ctx, transfer, end(ctx, transfer, 'authorization-expired'))
+async function endExpired(ctx: System, network: Network): Promise<void> {
+  const expired = await listExpired(ctx.db, network.name, ctx.clock.now(), sentMax)
+  await markTried(ctx.db, expired)
+  for (const transfer of expired) await safely(ctx, transfer, endPlanned(ctx, transfer, 'authorization-expired'))
 }
 
-/** One that cannot be gone on with keeps none behind it waiting; until it lapses it is tried again, after those that were tried less often. */
+/** One that cannot be gone on with keeps none behind it waiting; until it expires it is tried again, after those that were tried less often. */
 async function safely(ctx: System, { sweepId, childAddressId }: TransferRow, step: Promise<void>): Promise<void> {
   await step.catch((error: unknown) =>
     ctx.log.warn(
@@ -90,25 +88,24 @@ async function feeToPay(ctx: System, network: Network): Promise<{ token: Address
 interface Turn {
   readonly transfer: TransferRow
   readonly feeToken: Address
-  readonly since: Date | undefined
 }
 
-async function send(ctx: System, network: Network, { transfer, feeToken, since }: Turn): Promise<void> {
+async function send(ctx: System, network: Network, { transfer, feeToken }: Turn): Promise<void> {
   const refusal = await refusalNow(ctx, network, transfer)
-  if (refusal !== undefined) return end(ctx, transfer, refusal)
-  await ctx.accountLanes.prepare(network, transfer.fromAddress)
+  if (refusal !== undefined) return endPlanned(ctx, transfer, refusal)
+  await ctx.lanes.prepare(network, transfer.fromAddress)
   const planned = { network, ...callOf(transfer), ...sponsoredBy(feeToken) }
   const isFrozen = await ctx.db.tx(async (tx) => {
     // As payments out of a wallet are weighed: whoever weighs the child's money sees this transfer, or has its nonce before.
     await lockSource(tx, transfer, transfer.childAddressId)
-    const held = await lockPlanned(tx, transfer, { unscreenedSince: since })
+    const held = await lockPlanned(tx, transfer, 'screened')
     if (held === undefined) return false
     if ((await frozenOnes(tx, [held])).size > 0) return true
-    await assignTransaction(tx, [held], await ctx.accountLanes.plan(tx, held.fromAddress, planned))
-    tx.afterCommit(() => ctx.accountLanes.nudge(network))
+    await assignTransaction(tx, [held], await ctx.lanes.plan(tx, held.fromAddress, planned))
+    tx.afterCommit(() => ctx.lanes.notify(network))
     return false
   })
-  if (isFrozen) await end(ctx, transfer, 'amount-frozen')
+  if (isFrozen) await endPlanned(ctx, transfer, 'amount-frozen')
 }
 
 function callOf({ asset: to, toAddress, rawAmount }: TransferRow): Pick<PlannedTransaction, 'to' | 'data' | 'value'> {
@@ -127,13 +124,4 @@ async function refusalNow(ctx: System, network: Network, transfer: TransferRow):
   if (held < rawAmount) return 'insufficient-balance'
   const trial = await chain.tryCall({ from: account, ...callOf(transfer) })
   return trial.ok ? undefined : 'transfer-refused'
-}
-
-/** Ends a transfer that has no transaction: one that was given one meanwhile is left to it. Sweeps are locked first wherever any of theirs end. */
-function end(ctx: System, transfer: TransferRow, reason: string): Promise<void> {
-  return ctx.db.tx(async (tx) => {
-    await lockSweeps(tx, [transfer.sweepId])
-    if ((await lockPlanned(tx, transfer, { unscreenedSince: undefined })) === undefined) return
-    await recordEnded(ctx, tx, [transfer], { status: 'failed', reason })
-  })
 }

@@ -10,7 +10,7 @@ import { Listeners, type ListenersDeps } from './listeners.ts'
 import { beginning } from './store.ts'
 
 /** What listeners are told waits for every transaction of the cluster that began earlier, also of other tests in other databases. */
-const patience = { timeout: 60_000 }
+const patience = { timeout: 180_000 }
 
 let database: TestDatabase
 beforeAll(async () => {

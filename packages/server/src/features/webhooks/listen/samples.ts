@@ -27,6 +27,14 @@ const outcome = (of: Source) => ({
 
 const transfer = (of: Source) => ({ transactionId: of.id('wtx'), walletId: of.id('mwt'), route: 'direct' })
 
+const owed = (of: Source) => ({
+  ...transfer(of),
+  route: 'partner-bridge',
+  amount: '50',
+  token: 'USDC',
+  chain: 'base',
+})
+
 /** A payload of each type, as the service would send it. */
 const samples: { readonly [T in EventType]: (of: Source) => Payload<T> } = {
   'payment.received': (of) => ({
@@ -62,6 +70,19 @@ const samples: { readonly [T in EventType]: (of: Source) => Payload<T> } = {
     blockNumber: 12_345_678,
     confirmedAt: of.at(),
   }),
+  'wallet.flagged': (of) => ({
+    walletId: of.id('mwt'),
+    address: of.address(),
+    transactionId: of.id('wtx'),
+    reason: 'listed',
+    flaggedAt: of.at(),
+  }),
+  'wallet.cleared': (of) => ({
+    walletId: of.id('mwt'),
+    address: of.address(),
+    transactionId: of.id('wtx'),
+    clearedAt: of.at(),
+  }),
   'transfer.completed': (of) => ({
     ...transfer(of),
     fromChain: 'base',
@@ -77,9 +98,18 @@ const samples: { readonly [T in EventType]: (of: Source) => Payload<T> } = {
   }),
   'transfer.failed': (of) => ({
     ...transfer(of),
-    reason: 'transfer-reverted',
+    reason: 'reverted',
     refundTxHash: null,
     refundedAt: null,
+  }),
+  'transfer.refund_overdue': (of) => ({ ...owed(of), txHash: of.hash(), failingSince: of.at(-259_200) }),
+  'transfer.refunded': (of) => ({ ...owed(of), refundTxHash: of.hash(), refundedAt: of.at() }),
+  'withdrawal.updated': (of) => ({
+    withdrawalId: of.id('wdr'),
+    walletId: of.id('mwt'),
+    status: 'conversion_complete',
+    refund: null,
+    updatedAt: of.at(),
   }),
   'withdrawal.completed': (of) => ({
     withdrawalId: of.id('wdr'),

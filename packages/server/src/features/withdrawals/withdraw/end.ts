@@ -3,7 +3,7 @@ import type { PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { releasePolicy } from '../../wallets/index.ts'
-import { markCompleted, markFailed, type WithdrawalRow } from './store.ts'
+import { markCompleted, markConverted, markFailed, markRefunded, type WithdrawalRow } from './store.ts'
 
 export interface Failure {
   readonly reason: string
@@ -36,4 +36,21 @@ export async function complete(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<vo
   await markCompleted(tx, ctx.tenant, row.id, { at, eventId })
   const details = { from: walletId, amount, token, transferId: row.transferId }
   await ctx.audit(tx, { action: 'withdrawals.completed', target: row.id, details })
+}
+
+/** The partner has the tokens' worth in money and pays it out. */
+export async function converted(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
+  await markConverted(tx, ctx.tenant, row.id)
+  await publishUpdated(ctx, tx, { ...row, status: 'conversion_complete' })
+}
+
+/** The tokens of a failed withdrawal are back in the wallet. */
+export async function refunded(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
+  await markRefunded(tx, ctx.tenant, row.id)
+  await publishUpdated(ctx, tx, { ...row, refund: 'done' })
+}
+
+async function publishUpdated(ctx: Ctx, tx: Tx, { id, walletId, status, refund }: WithdrawalRow): Promise<void> {
+  const updatedAt = ctx.clock.now().toISOString()
+  await ctx.publish(tx, 'withdrawal.updated', { withdrawalId: id, walletId, status, refund, updatedAt })
 }

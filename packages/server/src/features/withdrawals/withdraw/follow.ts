@@ -3,18 +3,10 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import { findTransfer } from '../../transfers/index.ts'
 import { begin, partnerOf } from './begin.ts'
 import { deleteHint } from './due-store.ts'
-import { complete, end } from './end.ts'
+import { complete, converted, end, refunded } from './end.ts'
 import { isOwed } from './pace.ts'
 import { progressOf } from './progress.ts'
-import {
-  findWithdrawal,
-  lockWithdrawal,
-  markConverted,
-  markRefunded,
-  setPartnerWord,
-  type WithdrawalId,
-  type WithdrawalRow,
-} from './store.ts'
+import { findWithdrawal, lockWithdrawal, setPartnerWord, type WithdrawalId, type WithdrawalRow } from './store.ts'
 
 /**
  * Takes a withdrawal one step on, from its rows alone: to its transfer, then along with it, then along with the partner's word. Doing it
@@ -57,9 +49,9 @@ function heed(ctx: Ctx, withdrawalId: WithdrawalId, payout: Payout): Promise<voi
     const progress = progressOf(row.status, payout.state)
     if (progress === 'stale') return
     await setPartnerWord(tx, ctx.tenant, row.id, payout)
-    if (isOwed(row) && payout.failure?.refund === 'done') await markRefunded(tx, ctx.tenant, row.id)
+    if (isOwed(row) && payout.failure?.refund === 'done') await refunded(ctx, tx, row)
     if (progress === 'same') return
-    if (payout.state === 'conversion_complete') await markConverted(tx, ctx.tenant, row.id)
+    if (payout.state === 'conversion_complete') await converted(ctx, tx, row)
     if (payout.state === 'completed') await complete(ctx, tx, row)
     if (payout.state !== 'failed') return
     const reason = progress === 'returned' ? 'payout-returned' : 'payout-failed'

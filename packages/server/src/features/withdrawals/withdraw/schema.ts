@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
-import { Instant, text } from '../../../platform/wire.ts'
+import { Instant, Metadata, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 
 const referenceLengthMax = 140
@@ -18,6 +18,7 @@ export const NewWithdrawal = z.strictObject({
   chain: ChainName,
   bankAccountId: id('bac'),
   reference: text(referenceLengthMax, 1).optional().meta({ description: 'What the receiver reads on the statement.' }),
+  metadata: Metadata.optional(),
 })
 export type NewWithdrawal = z.output<typeof NewWithdrawal>
 
@@ -39,6 +40,7 @@ export const Withdrawal = z.strictObject({
   bankAccountId: id('bac'),
   currency: z.string().meta({ description: 'What the bank account is paid in.' }),
   reference: z.string().nullable(),
+  metadata: z.record(z.string(), z.unknown()),
   feeAmount: z
     .string()
     .nullable()

@@ -26,6 +26,7 @@ export const WithdrawalRow = z.object({
   bankAccountId: id('bac'),
   currency: z.enum(['EUR', 'GBP', 'USD']),
   reference: z.string().nullable(),
+  metadata: z.record(z.string(), z.unknown()),
   status: WithdrawalStatus,
   reason: z.string().nullable(),
   partner: z.string(),
@@ -46,7 +47,7 @@ export const WithdrawalRow = z.object({
 export type WithdrawalRow = z.output<typeof WithdrawalRow>
 
 const columns = sql`id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount, bank_account_id,
-  currency, reference, status, reason, partner, partner_account_id, payout_id, deposit_address, refund, fee_amount, exchange_rate,
+  currency, reference, metadata, status, reason, partner, partner_account_id, payout_id, deposit_address, refund, fee_amount, exchange_rate,
   payout_amount, transfer_id, completed_event_id, failed_event_id, created_at, completed_at, failed_at`
 
 export type NewWithdrawalRow = Pick<
@@ -62,6 +63,7 @@ export type NewWithdrawalRow = Pick<
   | 'bankAccountId'
   | 'currency'
   | 'reference'
+  | 'metadata'
   | 'partner'
   | 'partnerAccountId'
   | 'createdAt'
@@ -71,10 +73,10 @@ export type NewWithdrawalRow = Pick<
 export async function insertWithdrawal(tx: Tx, tenant: Tenant, row: NewWithdrawalRow, nextLookAt: Date): Promise<void> {
   await tx.run(sql`
     insert into withdrawals (id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount,
-      bank_account_id, currency, reference, status, partner, partner_account_id, created_at, next_look_at)
+      bank_account_id, currency, reference, metadata, status, partner, partner_account_id, created_at, next_look_at)
     values (${row.id}, ${tenant.organisationId}, ${tenant.environment}, ${row.walletId}, ${row.fromAddress}, ${row.chain}, ${row.network},
       ${row.token}, ${row.decimals}, ${row.rawAmount.toString()}, ${row.bankAccountId}, ${row.currency}, ${row.reference},
-      'pending_conversion', ${row.partner}, ${row.partnerAccountId}, ${row.createdAt}, ${nextLookAt})`)
+      ${JSON.stringify(row.metadata)}::jsonb, 'pending_conversion', ${row.partner}, ${row.partnerAccountId}, ${row.createdAt}, ${nextLookAt})`)
 }
 
 export function findWithdrawal(

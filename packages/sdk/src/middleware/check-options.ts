@@ -1,0 +1,91 @@
+import type { PayOptions, RouteDefaults, WalletOptions } from './options.ts'
+import { sessionSecondsOf } from './sessions.ts'
+
+const walletIdPattern = /^(?:byw|mwt|cad)_[0-9a-z]+$/
+const pricePattern = /^\d{1,60}(?:\.\d{1,60})?$/
+
+/** Throws a `TypeError` that names the option, its value and the remedy, for one that no payment could be made with. */
+export function checkWalletOptions(options: WalletOptions): void {
+  const { walletId, otherWalletIds = [], publicUrl } = options
+  must(
+    isWalletId(walletId),
+    'walletId',
+    walletId,
+    'Give the id of a wallet of yours, such as byw_01h455vb4pex5vsknk084sn02q.',
+  )
+  must(
+    Array.isArray(otherWalletIds) && otherWalletIds.length <= 3,
+    'otherWalletIds',
+    otherWalletIds,
+    'Give at most three ids of wallets.',
+  )
+  for (const id of otherWalletIds)
+    must(isWalletId(id), 'otherWalletIds', id, 'Each must be the id of a wallet of yours.')
+  must(
+    publicUrl === undefined || isWebAddress(publicUrl),
+    'publicUrl',
+    publicUrl,
+    'Give an http(s) URL, such as https://api.example.com.',
+  )
+  const { challengeBatch, replayTtlMs, keptBytesMax, keptMsMax, abandonedRunsMax } = options
+  mustCount('challengeBatch', challengeBatch, 1)
+  mustCount('abandonedRunsMax', abandonedRunsMax, 1)
+  for (const [name, value] of Object.entries({ replayTtlMs, keptBytesMax, keptMsMax })) mustCount(name, value, 0)
+  checkRouteOptions(options)
+}
+
+/** The price of a route, or of one request to it. */
+export function checkPrice(price: unknown): asserts price is string {
+  const remedy = 'Give US dollars as text, such as "0.01", without a currency sign.'
+  must(typeof price === 'string' && pricePattern.test(price), 'price', price, remedy)
+}
+
+/** Throws for a route that could not be sold. A price that depends on the request is checked when it is known. */
+export function checkPayOptions<R>(options: PayOptions<R>): void {
+  if (typeof options.price !== 'function') checkPrice(options.price)
+  const { currency } = options
+  must(currency === undefined || currency === 'USD', 'currency', currency, 'Prices are in USD.')
+  checkRouteOptions(options)
+}
+
+function checkRouteOptions({ onPending, protocols, holdMsMax, bodyBytesMax, sessionTtl, cors }: RouteDefaults): void {
+  const isPending = onPending === undefined || onPending === 'release' || onPending === 'hold'
+  must(isPending, 'onPending', onPending, 'Give "release" or "hold".')
+  const isList = protocols === undefined || (Array.isArray(protocols) && protocols.length > 0)
+  const areKnown = isList && (protocols ?? []).every((one) => one === 'x402' || one === 'mpp')
+  must(areKnown, 'protocols', protocols, 'Give "x402", "mpp" or both: otherwise nobody could pay.')
+  mustCount('holdMsMax', holdMsMax, 0)
+  mustCount('bodyBytesMax', bodyBytesMax, 0)
+  const origins = cors?.origins
+  must(
+    cors === undefined || origins === '*' || Array.isArray(origins),
+    'cors.origins',
+    origins,
+    'Give "*" or a list of origins.',
+  )
+  sessionSecondsOf(sessionTtl)
+}
+
+function mustCount(name: string, value: unknown, least: number): void {
+  const isCount = value === undefined || (typeof value === 'number' && Number.isInteger(value) && value >= least)
+  must(isCount, name, value, `Give a whole number, at least ${least}.`)
+}
+
+function isWalletId(value: unknown): boolean {
+  return typeof value === 'string' && walletIdPattern.test(value)
+}
+
+function isWebAddress(value: string): boolean {
+  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+}
+
+function must(isGood: boolean, name: string, value: unknown, remedy: string): void {
+  if (!isGood) throw new TypeError(`${name} is ${shown(value)}. ${remedy}`)
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'missing'
+  return typeof value === 'string'
+    ? JSON.stringify(value.slice(0, 80))
+    : String(JSON.stringify(value) ?? value).slice(0, 80)
+}

@@ -1,0 +1,41 @@
+import type { RedeemRequest } from '../payments.ts'
+import type { Sale } from './ask.ts'
+import { type Credential, isStubCredential } from './credential.ts'
+
+/** The header by which a payer proves himself anew: an ISO 8601 time and the signature of `redemptionMessage` (EIP-191). */
+export const redemptionHeader = 'x-service-redemption'
+
+export interface PayerSignature {
+  readonly value: string
+  readonly signedAt: string
+}
+
+/** The payer's fresh signature in a request, if there is one of the right form. */
+export function payerSignatureOf(header: (name: string) => string | undefined): PayerSignature | undefined {
+  const [, signedAt, value] = /^(\S{1,40}) (0x[0-9a-fA-F]{130})$/.exec(header(redemptionHeader) ?? '') ?? []
+  if (signedAt === undefined || value === undefined || Number.isNaN(Date.parse(signedAt))) return undefined
+  return { signedAt, value }
+}
+
+/** Whether the credential, with this signature, may show what no chain shows. Purser decides. */
+export function mayRedeem(credential: Credential, signature: PayerSignature | undefined): boolean {
+  if (credential.protocol === 'mpp' || isStubCredential(credential)) return true
+  if (credential.responseHeader === 'X-PAYMENT-RESPONSE') return false
+  return credential.hasOfferId || credential.paymentId !== undefined || signature !== undefined
+}
+
+/** What Purser is asked for a credential that came again. */
+export function redeemRequestOf(
+  { resource, method, digest }: Sale,
+  { protocol, value }: Credential,
+  signature: PayerSignature | undefined,
+): RedeemRequest {
+  return {
+    protocol,
+    credential: value,
+    resource,
+    method,
+    ...(digest !== undefined && { digest }),
+    ...(signature !== undefined && { signature }),
+  }
+}

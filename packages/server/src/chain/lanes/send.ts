@@ -1,0 +1,208 @@
+import type { Address } from '@purser/protocol'
+import { fencedTx } from '../../platform/leases/store.ts'
+import { type Fees, feeLimits, replacementFees } from '../fees.ts'
+import type { SendAnswer } from '../port.ts'
+import { affordableFees } from './affordable.ts'
+import { notifySent, toLaneTransaction } from './handlers.ts'
+import { isolateFailures, type LaneParts, logStalled } from './parts.ts'
+import { signForm } from './sign.ts'
+import {
+  type AttemptRow,
+  type CallData,
+  findCallData,
+  insertAttempts,
+  listAttempts,
+  listEarlierRaw,
+  listLatestRaw,
+  listUnsent,
+  markBroadcast,
+  type SignedAttempt,
+  type TransactionRow,
+  type Unsent,
+} from './store.ts'
+
+/** Transactions that are signed and sent at once. */
+const sentAtOnce = 64
+
+/** Signs and sends what these accounts have planned, and sends again what was signed and not sent. Returns whose transactions went out. */
+export async function sendLanes(parts: LaneParts, senders: readonly Address[]): Promise<ReadonlySet<Address>> {
+  return new Set(await isolateFailures(parts, senders, (some) => sendUnsent(parts, some)))
+}
+
+async function sendUnsent(parts: LaneParts, senders: readonly Address[]): Promise<Address[]> {
+  const sent: Address[] = []
+  for (let isMore = true; isMore; ) {
+    const unsent = await listUnsent(parts.deps.db, parts.chain.network.name, senders, sentAtOnce)
+    await sendAgain(parts, unsent)
+    const signed = await signPlanned(parts, unsent)
+    sent.push(...unsent.map(({ transaction: { sender } }) => sender))
+    isMore = unsent.length === sentAtOnce && signed > 0
+  }
+  return sent
+}
+
+export async function attemptsOf({ deps }: LaneParts, transactions: readonly TransactionRow[]): Promise<Attempts> {
+  if (transactions.length === 0) return new Map()
+  const ids = transactions.map(({ id }) => id)
+  return Map.groupBy(await listAttempts(deps.db, ids), ({ transactionId }) => transactionId)
+}
+
+/** What was signed before and is to go out once more. */
+async function sendAgain(parts: LaneParts, unsent: readonly Unsent[]): Promise<void> {
+  const signed = unsent.flatMap(({ transaction, called }) => (called === undefined ? [transaction] : []))
+  await broadcast(parts, signed, await attemptsOf(parts, signed))
+}
+
+/** Signs what is planned, of each account for itself, and sends it. Returns how many went out. */
+async function signPlanned(parts: LaneParts, unsent: readonly Unsent[]): Promise<number> {
+  const planned = unsent.flatMap(({ transaction, called }) => (called === undefined ? [] : [{ transaction, called }]))
+  if (planned.length === 0) return unsent.length
+  const fees = await parts.chain.offeredFees()
+  const accounts = [...Map.groupBy(planned, ({ transaction: { sender } }) => sender)]
+  const signed = await Promise.all(
+    accounts.map(async ([sender, own]) => {
+      const wanted = own.map((one) => ({ ...one, sequence: 0, fees }))
+      return accounts.length === 1 ? sign(parts, wanted) : sign(parts, wanted).catch(logStalled(parts, sender))
+    }),
+  )
+  const attempts = signed.flat()
+  await store(parts, attempts)
+  const answers = await parts.chain.send(attempts.map(({ attempt: { raw } }) => raw))
+  await handleAnswers(
+    parts,
+    attempts.map(({ transaction, attempt }) => ({ transaction, attempts: [attempt] })),
+    answers,
+  )
+  return attempts.length
+}
+
+interface Wanted {
+  readonly transaction: TransactionRow
+  readonly called: CallData
+  readonly sequence: number
+  readonly fees: Fees
+}
+
+interface Signed {
+  readonly transaction: TransactionRow
+  readonly attempt: SignedAttempt
+}
+
+function sign(parts: LaneParts, wanted: readonly Wanted[]): Promise<Signed[]> {
+  const createdAt = parts.deps.clock.now()
+  return Promise.all(
+    wanted.map(async ({ transaction, called, sequence, fees }) => {
+      const { hash, raw } = await signForm(parts, transaction, { ...called, fees })
+      return { transaction, attempt: { transactionId: transaction.id, sequence, hash, raw, ...fees, createdAt } }
+    }),
+  )
+}
+
+/** Stores what was signed before anybody can send it; all of it or nothing. Throws where a lease was lost: it is not sent then. */
+async function store({ deps, handlers, held }: LaneParts, signed: readonly Signed[]): Promise<void> {
+  if (signed.length === 0) return
+  await fencedTx(deps.db, held, async (tx) => {
+    await insertAttempts(
+      tx,
+      held,
+      signed.map(({ attempt }) => attempt),
+    )
+    await notifySent(
+      handlers,
+      tx,
+      signed.map(({ transaction, attempt: { hash } }) => toLaneTransaction(transaction, hash)),
+    )
+  })
+}
+
+/** Signs a transaction once more at other fees and sends it; the earlier bytes stay stored, since they may still be mined. */
+async function signAgain(
+  parts: LaneParts,
+  { transaction, last, fees }: { readonly transaction: TransactionRow; readonly last: AttemptRow; readonly fees: Fees },
+): Promise<void> {
+  const called = await findCallData(parts.deps.db, transaction.id)
+  const signed = await sign(parts, [{ transaction, called, sequence: last.sequence + 1, fees }])
+  await store(parts, signed)
+  await parts.chain.send(signed.map(({ attempt: { raw } }) => raw))
+}
+
+export type Attempts = ReadonlyMap<string, readonly AttemptRow[]>
+
+/** Sends stored bytes, lowest nonce first. What a node refuses stays and is sent again later, never dropped. */
+export async function broadcast(
+  parts: LaneParts,
+  transactions: readonly TransactionRow[],
+  attempts: Attempts,
+): Promise<readonly SendAnswer[]> {
+  const { deps, chain, held } = parts
+  const known = transactions.flatMap((transaction) => {
+    const latest = attempts.get(transaction.id)?.at(-1)
+    return latest === undefined ? [] : [{ transaction, attempts: attempts.get(transaction.id) ?? [] }]
+  })
+  if (known.length === 0) return []
+  const raws = await listLatestRaw(
+    deps.db,
+    known.map(({ transaction }) => transaction.id),
+  )
+  const answers = await chain.send(known.flatMap(({ transaction }) => raws.get(transaction.id) ?? []))
+  const ids = known.map(({ transaction }) => transaction.id)
+  await markBroadcast(deps.db, held, { ids, at: deps.clock.now() })
+  await handleAnswers(parts, known, answers)
+  return answers
+}
+
+/**
+ * Does what a node's answers ask for. Where it refuses the newest form of a transaction, which offers most, the account may still pay for an
+ * earlier one that the nodes have forgotten: those go out too.
+ */
+async function handleAnswers(
+  parts: LaneParts,
+  sent: readonly { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }[],
+  answers: readonly SendAnswer[],
+): Promise<void> {
+  for (const [index, { transaction, attempts }] of sent.entries()) {
+    const [answer, latest] = [answers[index], attempts.at(-1)]
+    if (answer?.outcome === 'refused') {
+      reportRefusal(parts, transaction, answer.words)
+      if (latest !== undefined && latest.sequence > 0)
+        await parts.chain.send(await listEarlierRaw(parts.deps.db, transaction.id, latest.sequence))
+      await lowerFees(parts, transaction, attempts)
+    }
+    if (answer?.outcome === 'underpriced' && latest !== undefined) await replace(parts, transaction, latest)
+  }
+}
+
+function reportRefusal({ deps }: LaneParts, transaction: TransactionRow, why: string): void {
+  deps.metrics
+    .gauge('purser_lane_refusals', 'How often a node refused a transaction; most often its account has no gas.')
+    .inc()
+  const facts = { network: transaction.network, sender: transaction.sender, nonce: transaction.nonce.toString(), why }
+  deps.log.error(facts, 'the node refuses a transaction; it stays and is tried again')
+}
+
+/**
+ * Signs the same transaction again at what its account can pay, where it can pay for none of its forms: fees have risen since its coin was
+ * counted. The dearer bytes stay stored, since they may still be mined.
+ */
+async function lowerFees(
+  parts: LaneParts,
+  transaction: TransactionRow,
+  attempts: readonly AttemptRow[],
+): Promise<void> {
+  const last = attempts.at(-1)
+  const fees = await affordableFees(parts.chain, transaction.sender, transaction, attempts)
+  if (fees !== undefined && last !== undefined) await signAgain(parts, { transaction, last, fees })
+}
+
+/** Signs the same transaction again at a higher fee. */
+export async function replace(parts: LaneParts, transaction: TransactionRow, last: AttemptRow): Promise<void> {
+  const fees = replacementFees(last, await parts.chain.offeredFees(), feeLimits(parts.chain.network))
+  if (fees === undefined) {
+    parts.deps.log.error(
+      { network: transaction.network, nonce: transaction.nonce.toString() },
+      'a transaction waits: more than the fee limit would be needed',
+    )
+    return
+  }
+  await signAgain(parts, { transaction, last, fees })
+}

@@ -1,0 +1,57 @@
+import { tokenByAddress } from '@purser/protocol'
+import type { Fees } from '../fees.ts'
+import type { SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
+import type { LaneParts } from './parts.ts'
+import type { CallData, TransactionRow } from './store.ts'
+
+/**
+ * Signs a lane's transaction in the form that its network takes: EIP-1559, or where there is no coin Tempo's own (0x76), whose fee is paid
+ * in the token that the row names. A row that names none is paid for in the token that it calls, which the account holds since it sends it.
+ * Throws where somebody is to sign who is not there; nothing is sent then.
+ */
+export function signForm(
+  parts: LaneParts,
+  row: TransactionRow,
+  { data, before, fees }: CallData & { readonly fees: Fees },
+): Promise<SignedTransaction> {
+  const { network } = parts.chain
+  const { nonce, toAddress: to, value, gasLimit } = row
+  const { chainId } = network
+  const offered = { maxFeePerGas: fees.maxFee, maxPriorityFeePerGas: fees.priorityFee }
+  if (network.nativeCoin !== null)
+    return parts.signerOf(row.sender).signTransaction({ chainId, nonce, to, data, value, gasLimit, ...offered })
+  const calls = [...before, { to, value, data }]
+  const times = { validBefore: undefined, validAfter: undefined }
+  const fields = { chainId, calls, nonceKey: 0n, nonce, ...times, gasLimit, ...offered }
+  if (row.isSponsored) return signSponsored(parts, row, fields)
+  const feeToken = row.feeToken ?? tokenByAddress(network, to)?.address
+  return signOwn(parts, row, { ...fields, feeToken, feePaidBy: 'sender' })
+}
+
+async function signOwn(parts: LaneParts, row: TransactionRow, fields: TempoFields): Promise<SignedTransaction> {
+  const { raw, hash } = await signTempo(parts, row, fields)
+  if (hash === undefined) throw new Error('a transaction whose sender pays for it has a hash')
+  return { raw, hash }
+}
+
+/** The sender leaves the fee to the sponsor, who names the token; what that may cost was bounded by whoever planned it. */
+async function signSponsored(
+  parts: LaneParts,
+  row: TransactionRow,
+  fields: Omit<TempoFields, 'feeToken' | 'feePaidBy'>,
+): Promise<SignedTransaction> {
+  const { feeToken } = row
+  if (parts.sponsor === undefined || feeToken === null) throw new Error('nobody pays for a sponsored transaction')
+  const own = await signTempo(parts, row, { ...fields, feeToken: undefined, feePaidBy: 'sponsor' })
+  return parts.sponsor.signTempoFeePayer(own, feeToken)
+}
+
+async function signTempo(
+  { signerOf }: LaneParts,
+  { sender }: TransactionRow,
+  fields: TempoFields,
+): Promise<TempoTransaction> {
+  const signed = await signerOf(sender).signTempoTransaction?.(fields)
+  if (signed === undefined) throw new Error('the account signs nothing for a chain without a coin')
+  return signed
+}

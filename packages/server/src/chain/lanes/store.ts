@@ -1,0 +1,381 @@
+import type { Address, Hex } from '@purser/protocol'
+import { bytesToHex, hexToBytes } from '@purser/protocol'
+import { z } from 'zod'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
+import { type HeldLeases, isUnder } from '../../platform/leases/store.ts'
+import type { Receipt } from '../port.ts'
+import type { LaneKey } from './nonce-store.ts'
+import type { ChainTransactionId, LaneCall, OpenCounts, PlannedTransaction } from './port.ts'
+
+const Amount = z.string().transform((text) => BigInt(text))
+const Bytes = z.instanceof(Uint8Array).transform((bytes) => bytesToHex(bytes))
+const HexText = z.templateLiteral(['0x', z.string()])
+
+export const TransactionRow = z.object({
+  id: id('ctx'),
+  network: z.string(),
+  sender: HexText,
+  nonce: z.bigint(),
+  toAddress: HexText,
+  value: Amount,
+  gasLimit: Amount,
+  dataBytes: z.number(),
+  feeToken: HexText.nullable(),
+  isSponsored: z.boolean(),
+  purpose: z.string(),
+  status: z.enum(['planned', 'sent', 'mined', 'final']),
+  minedHash: HexText.nullable(),
+  minedBlock: z.bigint().nullable(),
+  lastBroadcastAt: z.date().nullable(),
+  createdAt: z.date(),
+})
+export type TransactionRow = z.output<typeof TransactionRow>
+
+export const AttemptRow = z.object({
+  transactionId: id('ctx'),
+  sequence: z.number(),
+  hash: HexText,
+  maxFee: Amount,
+  priorityFee: Amount,
+  createdAt: z.date(),
+})
+export type AttemptRow = z.output<typeof AttemptRow>
+/** A signed form and its bytes. */
+export type SignedAttempt = AttemptRow & { readonly raw: Hex }
+
+const CallsBefore = z.array(z.object({ to: HexText, data: HexText, value: HexText.transform((hex) => BigInt(hex)) }))
+
+/** What a transaction calls: its own data, and the calls that run before it. */
+export interface CallData {
+  readonly data: Hex
+  readonly before: readonly LaneCall[]
+}
+
+/** The share that a sender is in, of `shardCount`; the index `chain_transactions_open_by_shard` has the same expression. */
+const shardOf = (sender: Sql): Sql => sql`((hashtextextended(${sender}, 0) & 7)::integer)`
+const shard = shardOf(sql`sender`)
+
+/** Without the call data, which is large and only needed to sign. */
+const columns = sql`id, network, sender, nonce, to_address, value, gas_limit, octet_length(data) as data_bytes, fee_token, is_sponsored, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
+
+export interface NewTransaction {
+  readonly id: ChainTransactionId
+  readonly lane: LaneKey
+  readonly nonce: bigint
+  readonly createdAt: Date
+  readonly planned: PlannedTransaction
+}
+
+/** Throws for what only Tempo's transactions carry where there is a coin: it could never be signed, and what came behind it neither. */
+export async function insertTransactions(tx: Tx, made: readonly NewTransaction[]): Promise<void> {
+  for (const { planned } of made) refuseUnsignable(planned)
+  await tx.run(sql`
+    insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, fee_token, calls_before, is_sponsored,
+      travels_alone, purpose, status, created_at)
+    select id, network, sender, nonce, to_address, data, value, gas_limit, fee_token, calls_before, is_sponsored, travels_alone, purpose, 'planned', created_at
+    from unnest(
+      ${made.map(({ id }) => id)}::text[], ${made.map(({ lane }) => lane.network)}::text[], ${made.map(({ lane }) => lane.sender)}::text[],
+      ${made.map(({ nonce }) => nonce)}::bigint[], ${made.map(({ planned }) => planned.to)}::text[],
+      ${made.map(({ planned }) => hexToBytes(planned.data))}::bytea[], ${made.map(({ planned }) => planned.value)}::numeric[],
+      ${made.map(({ planned }) => planned.gasLimit)}::numeric[], ${made.map(({ planned }) => planned.feeToken ?? null)}::text[],
+      ${made.map(({ planned }) => calledBefore(planned))}::jsonb[], ${made.map(({ planned }) => planned.isSponsored ?? false)}::boolean[],
+      ${made.map(({ planned }) => planned.slot === 'alone')}::boolean[],
+      ${made.map(({ planned }) => planned.purpose)}::text[], ${made.map(({ createdAt }) => createdAt.toISOString())}::timestamptz[]
+    ) as given (id, network, sender, nonce, to_address, data, value, gas_limit, fee_token, calls_before, is_sponsored, travels_alone, purpose, created_at)`)
+}
+
+function refuseUnsignable({ network, feeToken, callsBefore = [], isSponsored = false }: PlannedTransaction): void {
+  if (network.nativeCoin !== null && (feeToken !== undefined || callsBefore.length > 0 || isSponsored))
+    throw new Error(`${network.name} takes one call a transaction, and its fee in its coin`)
+}
+
+function calledBefore({ callsBefore = [] }: PlannedTransaction): string | null {
+  return callsBefore.length === 0 ? null : JSON.stringify(callsBefore.map(hexadecimal))
+}
+
+function hexadecimal({ to, data, value }: LaneCall) {
+  return { to, data, value: `0x${value.toString(16)}` }
+}
+
+/** The transactions of these accounts that are not final, in nonce order, so many of each at most. */
+export function listOpen(db: Queryable, network: string, senders: readonly Address[]): Promise<TransactionRow[]> {
+  return db.many(
+    TransactionRow,
+    sql`
+    select own.* from unnest(${senders}::text[]) as account cross join lateral (
+      select ${columns} from chain_transactions where network = ${network} and sender = account and status <> 'final' order by nonce limit ${aheadMax}
+    ) as own`,
+  )
+}
+
+const UnsentRow = TransactionRow.extend({ data: Bytes.nullable(), callsBefore: CallsBefore.nullable() })
+
+/** A transaction that is still to go out, and what it calls where it is still to be signed. */
+export interface Unsent {
+  readonly transaction: TransactionRow
+  readonly called: CallData | undefined
+}
+
+/** How far ahead of its lowest open nonce a lane sends: nodes keep only so many of an account. */
+const aheadMax = 200
+
+/**
+ * Those of these accounts that are to be signed, or signed and to be sent (again), so many at most: of each account the lowest nonces, in their
+ * order, and of all accounts alike many.
+ */
+export async function listUnsent(
+  db: Queryable,
+  network: string,
+  senders: readonly Address[],
+  most: number,
+): Promise<Unsent[]> {
+  const rows = await db.many(
+    UnsentRow,
+    sql`
+    select own.* from unnest(${senders}::text[]) as account cross join lateral (
+      select ${columns}, case when status = 'planned' then data end as data, calls_before, row_number() over (order by nonce) as turn
+      from chain_transactions
+      where network = ${network} and sender = account and (status = 'planned' or (status = 'sent' and last_broadcast_at is null))
+        and nonce < ${aheadMax} + (select min(nonce) from chain_transactions where network = ${network} and sender = account and status <> 'final')
+      order by nonce limit ${most}
+    ) as own order by turn limit ${most}`,
+  )
+  return rows.map(({ data, callsBefore, ...transaction }) => {
+    return { transaction, called: data === null ? undefined : { data, before: callsBefore ?? [] } }
+  })
+}
+
+const OpenSender = z.object({ sender: HexText, shard: z.number(), hasUnsent: z.boolean(), count: z.bigint() })
+export type OpenSender = z.output<typeof OpenSender>
+
+/** Accounts of the leased shards with transactions that are not final: how many, and whether any is still to go out; in any order. */
+export function listOpenSenders(db: Queryable, network: string, { leases }: HeldLeases): Promise<OpenSender[]> {
+  return db.many(
+    OpenSender,
+    sql`
+    select sender, ${shard} as shard, bool_or(status = 'planned' or (status = 'sent' and last_broadcast_at is null)) as has_unsent, count(*) as count
+    from chain_transactions where network = ${network} and ${shard} = any(${leases.map((lease) => lease.shard)}::integer[]) and status <> 'final' group by sender`,
+  )
+}
+
+/** Those of the networks whose leased shards have any transaction that is not final. */
+export async function listOpenNetworks(
+  db: Queryable,
+  leased: readonly { readonly network: string; readonly shard: number }[],
+): Promise<ReadonlySet<string>> {
+  const rows = await db.many(
+    z.object({ network: z.string() }),
+    sql`
+    select distinct network from unnest(${leased.map(({ network }) => network)}::text[], ${leased.map((one) => one.shard)}::integer[]) as leased (network, shard)
+    where exists (select from chain_transactions c where c.network = leased.network and ${shardOf(sql`c.sender`)} = leased.shard and c.status <> 'final')`,
+  )
+  return new Set(rows.map(({ network }) => network))
+}
+
+/** How many of the newest transactions of all say whose lanes are resumed with nothing open. */
+const recentMax = 200
+
+/** Accounts of the leased shards that sent any of the newest transactions, whatever became of it. */
+export async function listRecentSenders(db: Queryable, network: string, { leases }: HeldLeases): Promise<Address[]> {
+  const rows = await db.many(
+    z.object({ sender: HexText }),
+    sql`
+    select distinct sender from (select network, sender from chain_transactions order by id desc limit ${recentMax}) as recent
+    where network = ${network} and ${shard} = any(${leases.map((lease) => lease.shard)}::integer[])`,
+  )
+  return rows.map(({ sender }) => sender)
+}
+
+/** The transaction, locked until the database transaction ends; undefined where its shard is leased to another. */
+export function lockTransaction(
+  tx: Tx,
+  held: HeldLeases,
+  transactionId: ChainTransactionId,
+): Promise<TransactionRow | undefined> {
+  return tx.maybeOne(
+    TransactionRow,
+    sql`select ${columns} from chain_transactions where id = ${transactionId} and ${isUnder(held, shard)} for update`,
+  )
+}
+
+/** Locks those that are not final and whose shards are leased, in the order of their nonces. */
+export function lockOpen(
+  tx: Tx,
+  held: HeldLeases,
+  transactionIds: readonly ChainTransactionId[],
+): Promise<TransactionRow[]> {
+  return tx.many(
+    TransactionRow,
+    sql`
+    select ${columns} from chain_transactions where id = any(${transactionIds}::text[]) and status <> 'final' and ${isUnder(held, shard)}
+    order by sender, nonce for update`,
+  )
+}
+
+export async function countOpen(db: Queryable, lane: LaneKey): Promise<OpenCounts> {
+  const row = await db.one(
+    z.object({ batch: z.bigint(), alone: z.bigint() }),
+    sql`
+    select count(*) filter (where not travels_alone) as batch, count(*) filter (where travels_alone) as alone
+    from chain_transactions where network = ${lane.network} and sender = ${lane.sender} and status in ('planned', 'sent')`,
+  )
+  return { batch: Number(row.batch), alone: Number(row.alone) }
+}
+
+const DataRow = z.object({ data: Bytes, callsBefore: CallsBefore.nullable() })
+const RawRow = z.object({ transactionId: id('ctx'), raw: Bytes })
+
+/** What a transaction calls, for signing it again. */
+export async function findCallData(db: Queryable, transactionId: ChainTransactionId): Promise<CallData> {
+  const { data, callsBefore } = await db.one(
+    DataRow,
+    sql`select data, calls_before from chain_transactions where id = ${transactionId}`,
+  )
+  return { data, before: callsBefore ?? [] }
+}
+
+/** The newest signed bytes of each of these transactions. */
+export async function listLatestRaw(
+  db: Queryable,
+  transactionIds: readonly ChainTransactionId[],
+): Promise<ReadonlyMap<string, Hex>> {
+  const rows = await db.many(
+    RawRow,
+    sql`
+    select distinct on (transaction_id) transaction_id, raw from transaction_attempts
+    where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence desc`,
+  )
+  return new Map(rows.map((row) => [row.transactionId, row.raw]))
+}
+
+export function listAttempts(db: Queryable, transactionIds: readonly ChainTransactionId[]): Promise<AttemptRow[]> {
+  return db.many(
+    AttemptRow,
+    sql`
+    select transaction_id, sequence, hash, max_fee, priority_fee, created_at from transaction_attempts
+    where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence`,
+  )
+}
+
+/** The signed forms of a transaction before this one, the newest first. */
+export async function listEarlierRaw(db: Queryable, transactionId: ChainTransactionId, before: number): Promise<Hex[]> {
+  const rows = await db.many(
+    z.object({ raw: Bytes }),
+    sql`
+    select raw from transaction_attempts where transaction_id = ${transactionId} and sequence < ${before} order by sequence desc limit 50`,
+  )
+  return rows.map(({ raw }) => raw)
+}
+
+/** The leases ended before what was to be done under them: another process may be doing it. */
+export class LeaseLost extends Error {}
+
+/**
+ * Stores signed bytes before anybody sends them; from here on the transactions may be anywhere. All of them or, where a shard is leased to
+ * another process by now, none: throws `LeaseLost`. What is signed for the first time counts as sent from now: whoever stores it sends it next,
+ * and if that process dies before, whoever resumes the lane sends everything again.
+ */
+export async function insertAttempts(tx: Tx, held: HeldLeases, attempts: readonly SignedAttempt[]): Promise<void> {
+  const ids = attempts.map(({ transactionId }) => transactionId)
+  const { count } = await tx.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    with leased as (
+      select id, network from chain_transactions where id = any(${ids}::text[]) and status <> 'final' and ${isUnder(held, shard)}
+    ), signed as (
+      insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
+      select id, sequence, network, hash, decode(raw, 'hex'), max_fee, priority_fee, created_at from unnest(
+        ${ids}::text[], ${attempts.map(({ sequence }) => sequence)}::integer[], ${attempts.map(({ hash }) => hash)}::text[],
+        ${attempts.map(({ raw }) => raw.slice(2))}::text[], ${attempts.map(({ maxFee }) => maxFee.toString())}::numeric[],
+        ${attempts.map(({ priorityFee }) => priorityFee.toString())}::numeric[],
+        ${attempts.map(({ createdAt }) => createdAt.toISOString())}::timestamptz[]
+      ) as made (id, sequence, hash, raw, max_fee, priority_fee, created_at) join leased using (id)
+      returning transaction_id, created_at
+    ), marked as (
+      update chain_transactions t set status = 'sent', last_broadcast_at = s.created_at from signed s
+      where t.id = s.transaction_id and t.status = 'planned'
+    )
+    select count(*) as count from signed`,
+  )
+  if (Number(count) !== attempts.length) throw new LeaseLost('the lease ended before the signed bytes were stored')
+}
+
+export async function markBroadcast(
+  db: Queryable,
+  held: HeldLeases,
+  broadcast: { readonly ids: readonly ChainTransactionId[]; readonly at: Date },
+): Promise<void> {
+  await db.run(sql`
+    update chain_transactions set last_broadcast_at = ${broadcast.at} where id = any(${broadcast.ids}::text[]) and ${isUnder(held, shard)}`)
+}
+
+/** Forgets when these accounts' bytes without an outcome were last sent, so that they are sent at once. */
+export async function markUnsent(
+  db: Queryable,
+  held: HeldLeases,
+  network: string,
+  senders: readonly Address[],
+): Promise<void> {
+  await db.run(sql`
+    update chain_transactions set last_broadcast_at = null
+    where network = ${network} and sender = any(${senders}::text[]) and status = 'sent' and last_broadcast_at is not null and ${isUnder(held, shard)}`)
+}
+
+const PlaceRow = z.object({ sender: HexText, lowest: z.bigint() })
+
+/** The lowest nonce of each account that has no final outcome yet; of one with nothing open, the nonce that it takes next. */
+export function listLowestOpen(
+  db: Queryable,
+  network: string,
+  senders: readonly Address[],
+): Promise<z.output<typeof PlaceRow>[]> {
+  return db.many(
+    PlaceRow,
+    sql`
+    select sender, coalesce(
+      (select min(nonce) from chain_transactions t where t.network = lanes.network and t.sender = lanes.sender and t.status <> 'final'), next_nonce) as lowest
+    from lanes where network = ${network} and sender = any(${senders}::text[])`,
+  )
+}
+
+/** What a block says of a transaction, for good or until it is undone. */
+export interface MinedReceipt {
+  readonly id: ChainTransactionId
+  readonly receipt: Receipt
+  readonly isFinal: boolean
+}
+
+/** What blocks say of transactions, each with its own receipt. */
+export async function markMined(tx: Tx, mined: readonly MinedReceipt[]): Promise<void> {
+  await tx.run(sql`
+    update chain_transactions t set status = case when m.final then 'final' else 'mined' end, mined_hash = m.hash, mined_block = m.block, gas_used = m.gas, effective_gas_price = m.price
+    from unnest(
+      ${mined.map(({ id }) => id)}::text[], ${mined.map(({ receipt }) => receipt.transactionHash)}::text[],
+      ${mined.map(({ receipt }) => receipt.blockNumber)}::bigint[], ${mined.map(({ receipt }) => receipt.gasUsed)}::numeric[],
+      ${mined.map(({ receipt }) => receipt.effectiveGasPrice)}::numeric[], ${mined.map(({ isFinal }) => isFinal)}::boolean[]
+    ) as m (id, hash, block, gas, price, final)
+    where t.id = m.id and t.status in ('sent', 'mined')`)
+}
+
+/** Its block is gone: the same bytes are sent again. Returns how many rows that changed. */
+export function markReorganised(tx: Tx, held: HeldLeases, transactionId: ChainTransactionId): Promise<number> {
+  return tx.run(sql`
+    update chain_transactions set status = 'sent', mined_hash = null, mined_block = null, last_broadcast_at = null
+    where id = ${transactionId} and status = 'mined' and ${isUnder(held, shard)}`)
+}
+
+/** Nothing can become of it any more. */
+export async function markFinal(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
+  await tx.run(sql`update chain_transactions set status = 'final' where id = ${transactionId}`)
+}
+
+/** Signed bytes of final transactions at these nonces or above: for a chain that went back behind what was final. */
+export function listFinalRaw(db: Queryable, lane: LaneKey, fromNonce: bigint): Promise<{ raw: Hex }[]> {
+  return db.many(
+    z.object({ raw: Bytes }),
+    sql`
+    select a.raw from chain_transactions t join transaction_attempts a on a.transaction_id = t.id and a.hash = t.mined_hash
+    where t.network = ${lane.network} and t.sender = ${lane.sender} and t.status = 'final' and t.nonce >= ${fromNonce} order by t.nonce limit 200`,
+  )
+}

@@ -1,0 +1,105 @@
+import {
+  type Address,
+  bytesToHex,
+  type Hex,
+  keccak256,
+  type Network,
+  sameAddress,
+  topics,
+  utf8,
+} from '@purser/protocol'
+import type { Clock } from '../../platform/clock.ts'
+import { isProblem } from '../../platform/errors.ts'
+import type { Log, Receipt } from '../port.ts'
+import type { AuthorizationId, AuthorizationUse, QuorumReads } from '../quorum-port.ts'
+import { createLogReader, type LogRange, type LogReader, searchRange } from './logs.ts'
+import type { Decision, Quorum } from './quorum.ts'
+import { readHex, readReceipt } from './read.ts'
+import type { Rpc } from './rpc.ts'
+
+type Id = Omit<AuthorizationId, 'validBefore'>
+
+interface Search {
+  readonly network: Network
+  readonly clock: Clock
+  readonly quorum: Quorum
+  readonly reads: Pick<QuorumReads, 'confirmReceipts' | 'authorizationStates'>
+}
+
+const canceledTopic = bytesToHex(keccak256(utf8('AuthorizationCanceled(address,bytes32)')))
+
+/**
+ * Finds the transaction that used or canceled an authorization. Any one node may name it, since a majority must confirm its receipt; that none
+ * names it is no outcome.
+ */
+export function createAuthorizationUse(search: Search): Pick<QuorumReads, 'findAuthorizationUse'> {
+  const logs = createLogReader()
+  return {
+    async findAuthorizationUse(id, { since }) {
+      const [state] = await search.reads.authorizationStates([{ ...id, validBefore: neverPast }])
+      if (state !== 'used') return { outcome: state === 'open' ? 'open' : 'undecided' }
+      const decision = await search.quorum.decide({ depth: search.network.confirmationDepth })
+      if (decision === undefined) return { outcome: 'undecided' }
+      const range = searchRange(search, { to: decision.block.number, since })
+      return askEach(decision, async (rpc) => {
+        const receipt = await findReceipt(rpc, logs, id, range)
+        return receipt === undefined ? undefined : confirmed(search, receipt, id)
+      })
+    },
+  }
+}
+
+const neverPast = 2n ** 256n
+
+/** The first outcome that a node leads to. Throws what failed where every node failed. */
+async function askEach(
+  { nodes }: Decision,
+  ask: (rpc: Rpc) => Promise<AuthorizationUse | undefined>,
+): Promise<AuthorizationUse> {
+  const failures: unknown[] = []
+  for (const rpc of nodes) {
+    try {
+      const found = await ask(rpc)
+      if (found !== undefined) return found
+    } catch (error) {
+      if (!isProblem(error, 'chain-unavailable')) throw error
+      failures.push(error)
+    }
+  }
+  if (failures.length === nodes.length) throw failures[0]
+  return { outcome: 'undecided' }
+}
+
+async function findReceipt(rpc: Rpc, logs: LogReader, id: Id, range: LogRange): Promise<Receipt | undefined> {
+  const filter = {
+    address: id.token,
+    topics: [[topics.authorizationUsed, canceledTopic], topicOf(id.authorizer), id.nonce],
+  }
+  for await (const [log] of logs.newestFirst(rpc, filter, range)) {
+    if (log === undefined) continue
+    const hash = readHex(log.transactionHash, 'log')
+    return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
+  }
+  return undefined
+}
+
+async function confirmed({ reads }: Search, receipt: Receipt, id: Id): Promise<AuthorizationUse | undefined> {
+  const outcome = outcomeIn(receipt, id)
+  if (outcome === undefined) return undefined
+  const [verdict] = await reads.confirmReceipts([receipt])
+  return verdict === 'yes' ? { outcome, receipt } : undefined
+}
+
+function outcomeIn({ logs }: Receipt, id: Id): 'used' | 'canceled' | undefined {
+  if (logs.some((log) => isOf(log, id, topics.authorizationUsed))) return 'used'
+  return logs.some((log) => isOf(log, id, canceledTopic)) ? 'canceled' : undefined
+}
+
+function isOf({ address, topics: [event, authorizer, nonce] }: Log, id: Id, topic: Hex): boolean {
+  if (!sameAddress(address, id.token) || event !== topic) return false
+  return authorizer?.toLowerCase() === topicOf(id.authorizer) && nonce?.toLowerCase() === id.nonce.toLowerCase()
+}
+
+function topicOf(account: Address): Hex {
+  return `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
+}

@@ -1,0 +1,62 @@
+import type { Address, Network } from '@purser/protocol'
+import type { Clock } from '../../platform/clock.ts'
+import type { Log } from '../../platform/log.ts'
+import { fail } from '../errors.ts'
+import type { QuorumReads } from '../quorum-port.ts'
+import type { Quorum } from './quorum.ts'
+import { readQuantity } from './read.ts'
+import { resultOf } from './receipts.ts'
+import type { Rpc } from './rpc.ts'
+
+export interface FirstNonceOptions {
+  readonly network: Network
+  readonly quorum: Quorum
+  readonly clock: Clock
+  readonly log?: Log | undefined
+}
+
+/** How long a lone node must say the same before anything but 0 is believed of it. */
+const aloneMsMin = 120_000
+
+/**
+ * Where lanes begin. A node votes for its count at depth, and only while it knows of no later transaction of the account. The service's
+ * accounts sign through lanes alone, so a count above 0 means that rows were lost; nobody corrects a wrong answer of a lone node later, so
+ * it must say the same for a while.
+ */
+export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 'firstNonce'> {
+  const { network, quorum, clock, log } = options
+  const seen = new Map<Address, { readonly count: bigint; readonly sinceMs: number }>()
+  const isSettled = (account: Address, count: bigint): boolean => {
+    const now = clock.now().getTime()
+    const known = seen.get(account)
+    if (known?.count !== count) seen.set(account, { count, sinceMs: now })
+    return known?.count === count && now - known.sinceMs >= aloneMsMin
+  }
+  return {
+    async firstNonce(account) {
+      const count = await countOf(options, account)
+      if (count === 0n) return count
+      if (count !== undefined && (quorum.needed > 1 || isSettled(account, count))) {
+        seen.delete(account)
+        return count
+      }
+      const facts = { network: network.name, account, count: count?.toString() }
+      log?.error(facts, 'the first nonce of an account is not certain; nothing is sent from it until it is')
+      throw fail('chain-unavailable', {}, new Error('the first nonce of an account is not certain'))
+    },
+  }
+}
+
+async function countOf({ network, quorum }: FirstNonceOptions, account: Address): Promise<bigint | undefined> {
+  const decision = await quorum.decide({ depth: network.confirmationDepth })
+  if (decision === undefined) return undefined
+  const ask = async (rpc: Rpc) => {
+    const blocks = [decision.at, 'pending']
+    const answers = await rpc.batch(
+      blocks.map((block) => ({ method: 'eth_getTransactionCount', params: [account, block] })),
+    )
+    const [deep, pending] = answers.map((answer) => readQuantity(resultOf(answer), 'transaction count'))
+    return [deep === pending ? deep : undefined]
+  }
+  return (await decision.vote({ count: 1, ask }))[0]
+}

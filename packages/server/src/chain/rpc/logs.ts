@@ -1,0 +1,85 @@
+import type { Address, Hex, Network } from '@purser/protocol'
+import type { Clock } from '../../platform/clock.ts'
+import { fail } from '../errors.ts'
+import { quantity } from './quantity.ts'
+import { readQuantity } from './read.ts'
+import { resultOf } from './receipts.ts'
+import { isRecord, type Rpc } from './rpc.ts'
+
+/** Blocks that one request asks for where the node is not known to refuse so many. */
+const blocksMax = 5_000n
+/** After so many answers in a row, twice as many blocks are tried again. */
+const answersBeforeGrowth = 16
+
+export interface LogFilter {
+  readonly address: Address
+  readonly topics: readonly (Hex | readonly Hex[])[]
+}
+
+export interface LogRange {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+type RawLog = Readonly<Record<string, unknown>>
+
+/** Reads logs from a node, whatever number of blocks it serves at once. */
+export interface LogReader {
+  /** What the node answers piece by piece, the newest blocks first. Throws `chain-unavailable` where it refuses even one block. */
+  newestFirst(rpc: Rpc, filter: LogFilter, range: LogRange): AsyncGenerator<readonly RawLog[]>
+}
+
+/** The number of blocks that a node served last is remembered for its next range. */
+export function createLogReader(): LogReader {
+  const pieces = new WeakMap<Rpc, { blocks: bigint; answers: number }>()
+  return {
+    async *newestFirst(rpc, filter, { from: first, to: last }) {
+      const piece = pieces.get(rpc) ?? { blocks: blocksMax, answers: 0 }
+      pieces.set(rpc, piece)
+      for (let to = last; to >= first; ) {
+        const from = to - piece.blocks + 1n > first ? to - piece.blocks + 1n : first
+        const logs = await readLogs(rpc, filter, { from, to })
+        if (logs instanceof Error) {
+          if (from === to) throw logs
+          piece.blocks = (to - from + 1n) / 2n
+          piece.answers = 0
+          continue
+        }
+        piece.answers += 1
+        if (piece.answers % answersBeforeGrowth === 0 && piece.blocks < blocksMax) piece.blocks *= 2n
+        yield logs
+        to = from - 1n
+      }
+    },
+  }
+}
+
+/** Blocks before the earliest one that a search may have to go back to: block times vary. */
+const marginBlocks = 5_000n
+
+/** The blocks in which something must be that was not there at `since`. */
+export function searchRange(
+  { network, clock }: { readonly network: Network; readonly clock: Clock },
+  { to, since }: { readonly to: bigint; readonly since: Date },
+): LogRange {
+  const ageMs = Math.max(0, clock.now().getTime() - since.getTime())
+  const age = BigInt(Math.ceil(ageMs / network.blockTimeMs)) * 2n + marginBlocks
+  return { from: to > age ? to - age : 0n, to }
+}
+
+/**
+ * The logs, or why the node would not serve the range. Throws where it cannot be reached at all, and where it is behind the range: behind one
+ * address there may be several nodes.
+ */
+async function readLogs(rpc: Rpc, filter: LogFilter, { from, to }: LogRange): Promise<readonly RawLog[] | Error> {
+  const range = { fromBlock: quantity(from), toBlock: quantity(to) }
+  const [answer, height] = await rpc.batch([
+    { method: 'eth_getLogs', params: [{ ...filter, ...range }] },
+    { method: 'eth_blockNumber', params: [] },
+  ])
+  if (answer?.ok !== true) return fail('chain-unavailable', {}, new Error(`eth_getLogs: ${answer?.message}`))
+  if (readQuantity(resultOf(height), 'block number') < to)
+    throw fail('chain-unavailable', {}, new Error('the node is behind'))
+  if (!Array.isArray(answer.result)) throw fail('chain-unavailable', {}, new Error('the node gave no list of logs'))
+  return answer.result.filter(isRecord)
+}

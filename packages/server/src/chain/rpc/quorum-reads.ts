@@ -1,0 +1,30 @@
+import type { Network } from '@purser/protocol'
+import type { Clock } from '../../platform/clock.ts'
+import type { Log } from '../../platform/log.ts'
+import type { QuorumReads } from '../quorum-port.ts'
+import { createAuthorizationUse } from './authorization-use.ts'
+import { createFirstNonce } from './first-nonce.ts'
+import { createPermit2Use } from './permit2-use.ts'
+import type { Quorum } from './quorum.ts'
+import { createReceipts } from './receipts.ts'
+import { createStates } from './states.ts'
+import { createTempoReads } from './tempo.ts'
+
+export interface QuorumOptions {
+  readonly network: Network
+  readonly quorum: Quorum
+  readonly clock: Clock
+  readonly log?: Log | undefined
+}
+
+/** Every question on which money depends, answered by the nodes of one network together. */
+export function createQuorumReads({ network, quorum, clock, log }: QuorumOptions): QuorumReads {
+  const reads = { ...createReceipts(network, quorum), ...createStates(network, quorum) }
+  return {
+    ...reads,
+    ...createAuthorizationUse({ network, clock, quorum, reads }),
+    ...createFirstNonce({ network, quorum, clock, log }),
+    ...createTempoReads(network, quorum),
+    ...createPermit2Use({ network, clock, quorum }),
+  }
+}

@@ -1,0 +1,232 @@
+import { type DevChain, fundToken, sendFromDevAccount, startChain } from '@purser/devnet'
+import {
+  type Address,
+  encodeTransferWithAuthorization,
+  type Hex,
+  hexToBytes,
+  networkByName,
+  parseEcdsa,
+} from '@purser/protocol'
+import { toHex } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type Lie, type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { isProblem } from '../../platform/errors.ts'
+import { createOutbound, type Outbound } from '../../platform/outbound.ts'
+import { createChains } from '../chains.ts'
+import type { Chain, Receipt } from '../port.ts'
+
+const payTo: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+let dev: DevChain
+let liar: LyingNode
+let outbound: Outbound
+
+beforeAll(async () => {
+  dev = await startChain({ network: 'base-sepolia' })
+  liar = await startLyingNode(dev.rpcUrl)
+  outbound = createOutbound()
+})
+afterEach(() => liar.tellTheTruth())
+afterAll(async () => {
+  await outbound?.close()
+  await liar?.stop()
+  await dev?.stop()
+})
+
+/** A chain port over the liar and so many true nodes. */
+function among(trueNodes: number, confirmationDepth = 1): Chain {
+  const found = networkByName('base-sepolia')
+  if (found === undefined) throw new Error('no such network')
+  const rpcUrls = { 'base-sepolia': [liar.url, ...Array.from({ length: trueNodes }, () => dev.rpcUrl)] }
+  const network = { ...found, confirmationDepth }
+  return createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs: 4_000 }).on(network)
+}
+
+async function aUse() {
+  const token = dev.tokens.USDC ?? '0x'
+  const payer = privateKeyToAccount(generatePrivateKey())
+  await fundToken(dev, 'USDC', payer.address, 10_000n)
+  const nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))
+  const message = { from: payer.address, to: payTo, value: 10_000n, validAfter: 0n, validBefore: 2n ** 48n, nonce }
+  const signature = await payer.signTypedData({
+    domain: { name: 'USDC', version: '2', chainId: dev.chainId, verifyingContract: token },
+    primaryType: 'TransferWithAuthorization',
+    types: {
+      TransferWithAuthorization: [
+        { name: 'from', type: 'address' },
+        { name: 'to', type: 'address' },
+        { name: 'value', type: 'uint256' },
+        { name: 'validAfter', type: 'uint256' },
+        { name: 'validBefore', type: 'uint256' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    message,
+  })
+  const parsed = parseEcdsa(hexToBytes(signature))
+  if (typeof parsed === 'string') throw new Error(parsed)
+  const id = { token, authorizer: payer.address, nonce, validBefore: message.validBefore }
+  const use = () => sendFromDevAccount(dev, token, encodeTransferWithAuthorization(message, parsed))
+  return { id, payer: payer.address, use }
+}
+
+async function receiptOf(hash: Hex): Promise<Receipt> {
+  const receipt = await among(0).receipt(hash)
+  if (receipt === undefined) throw new Error('no receipt')
+  return receipt
+}
+
+const changed =
+  (changes: object): Lie =>
+  async ({ truth }) => {
+    const said = await truth()
+    return 'result' in said ? { result: { ...Object(said.result), ...changes } } : said
+  }
+
+test('a receipt in a future block is not confirmed, whether one of two nodes invents it or one of three', async () => {
+  const receipt = { ...(await receiptOf(await (await aUse()).use())), blockNumber: 9_999_999n }
+  const blockNumber = '0x98967f'
+  liar.lie('eth_blockNumber', () => ({ result: '0x989fff' }))
+  liar.lie('eth_getBlockByNumber', async ({ params, truth }) =>
+    params[0] === 'latest'
+      ? changed({ number: '0x989fff' })({ params, truth })
+      : { result: { number: blockNumber, hash: receipt.blockHash, transactions: [receipt.transactionHash] } },
+  )
+  liar.lie('eth_getTransactionReceipt', changed({ blockNumber }))
+  expect(await among(1).confirmReceipts([receipt])).toEqual(['undecided'])
+  expect(await among(2).confirmReceipts([receipt])).toEqual(['undecided'])
+})
+
+test('a transaction that one of two nodes hides stays undecided, and is confirmed once that node is well', async () => {
+  const receipt = await receiptOf(await (await aUse()).use())
+  const chain = among(1)
+  liar.lie('eth_getBlockByNumber', async ({ params, truth }) =>
+    changed(params[0] === 'latest' ? {} : { transactions: [] })({ params, truth }),
+  )
+  expect(await chain.confirmReceipts([receipt])).toEqual(['undecided'])
+  expect(await among(2).confirmReceipts([receipt])).toEqual(['yes'])
+  liar.tellTheTruth()
+  expect(await chain.confirmReceipts([receipt])).toEqual(['yes'])
+})
+
+test('a mined transaction is in no block only where a majority has none of its receipts', async () => {
+  const hash = await (await aUse()).use()
+  const unknown: Hex = `0x${'7'.repeat(64)}`
+  liar.lie('eth_getTransactionReceipt', () => ({ result: null }))
+  const verdicts = await Promise.all([among(1), among(2)].map((chain) => chain.isInNoBlock([unknown, hash])))
+  expect(verdicts).toEqual(['undecided', 'no'])
+  liar.tellTheTruth()
+  expect(await among(1).isInNoBlock([unknown])).toBe('yes')
+})
+
+test('a receipt that is not deep enough is undecided, however high a node says that its head is', async () => {
+  const receipt = await receiptOf(await (await aUse()).use())
+  liar.lie('eth_getBlockByNumber', async ({ params, truth }) =>
+    changed(params[0] === 'latest' ? { number: '0xffffff' } : {})({ params, truth }),
+  )
+  expect(await among(2, 5).confirmReceipts([receipt])).toEqual(['undecided'])
+})
+
+test('a node that does not know of a use cannot make the authorization expire', async () => {
+  const { id, use } = await aUse()
+  await use()
+  const past = { ...id, validBefore: 1n }
+  liar.lie('eth_call', async ({ truth }) => {
+    const said = await truth()
+    if (!('result' in said) || typeof said.result !== 'string') return said
+    return { result: said.result.replace(/1$/, '0') }
+  })
+  expect(await among(1).authorizationStates([past])).toEqual(['undecided'])
+  expect(await among(2).authorizationStates([past])).toEqual(['used'])
+  liar.tellTheTruth()
+  expect(await among(1).authorizationStates([past])).toEqual(['used'])
+})
+
+test('an authorization is void at the very second of its end, by the time of the block', async () => {
+  const { id } = await aUse()
+  const { block } = await among(0).balancesAt([])
+  const states = [0n, 1n].map((later) => ({ ...id, validBefore: block.timestampSeconds + later }))
+  expect(await among(1).authorizationStates(states)).toEqual(['expired', 'open'])
+  const permits = [-1n, 0n].map((later) => ({
+    owner: id.authorizer,
+    nonce: 7n,
+    deadline: block.timestampSeconds + later,
+  }))
+  expect((await among(1).permitStates(permits)).length).toBe(2)
+})
+
+test('a use is found at a node that serves few blocks at once, and the size that worked is remembered', async () => {
+  const { id, use } = await aUse()
+  const transactionHash = await use()
+  const refuse: Lie = ({ params, truth }) => {
+    const { fromBlock, toBlock } = Object(params[0])
+    const blocks = Number(toBlock) - Number(fromBlock) + 1
+    return blocks > 2 ? { error: { code: -32_005, message: 'query exceeds max block range' } } : truth()
+  }
+  liar.lie('eth_getLogs', refuse)
+  const chain = among(0)
+  const options = { since: new Date() }
+  expect(await chain.findAuthorizationUse(id, options)).toMatchObject({ outcome: 'used', receipt: { transactionHash } })
+  const asked = liar.asked('eth_getLogs')
+  expect(asked).toBeGreaterThan(1)
+  expect(await chain.findAuthorizationUse(id, options)).toMatchObject({ outcome: 'used' })
+  expect(liar.asked('eth_getLogs') - asked).toBe(1)
+})
+
+test('a look-up that fails for one authorization fails for it alone', async () => {
+  const [bad, good] = [await aUse(), await aUse()]
+  await bad.use()
+  await good.use()
+  liar.lie('eth_getLogs', ({ params, truth }) =>
+    JSON.stringify(params).includes(bad.id.nonce.slice(2)) ? { error: { code: -32_000, message: 'no' } } : truth(),
+  )
+  const chain = among(0)
+  const found = await Promise.allSettled(
+    [bad, good].map(({ id }) => chain.findAuthorizationUse(id, { since: new Date() })),
+  )
+  expect(found.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+})
+
+test('one of two nodes cannot plant a first nonce, and one of three does not hold it up', async () => {
+  const { address } = privateKeyToAccount(generatePrivateKey())
+  liar.lie('eth_getTransactionCount', () => ({ result: '0x100000' }))
+  const refused: unknown = await among(1)
+    .firstNonce(address)
+    .catch((error: unknown) => error)
+  expect(isProblem(refused, 'chain-unavailable')).toBe(true)
+  expect(await among(2).firstNonce(address)).toBe(0n)
+  liar.tellTheTruth()
+  expect(await among(1).firstNonce(address)).toBe(0n)
+})
+
+test('a lone node must say a first nonce above 0 for two minutes', async () => {
+  const { address } = privateKeyToAccount(generatePrivateKey())
+  liar.lie('eth_getTransactionCount', () => ({ result: '0x100000' }))
+  const refused: unknown = await among(0)
+    .firstNonce(address)
+    .catch((error: unknown) => error)
+  expect(isProblem(refused, 'chain-unavailable')).toBe(true)
+})
+
+test('a block that was reorganised away between two reads is no ground for an answer', async () => {
+  const { id } = await aUse()
+  liar.lie('eth_call', () => ({ error: { code: -32_000, message: 'hash is not currently canonical' } }))
+  expect(await among(0).authorizationStates([{ ...id, validBefore: 1n }])).toEqual(['undecided'])
+  liar.tellTheTruth()
+  expect(await among(0).authorizationStates([{ ...id, validBefore: 1n }])).toEqual(['expired'])
+})
+
+test('balances are those of one block by a majority, and none while two nodes contradict each other', async () => {
+  const { id, payer } = await aUse()
+  const questions = [
+    { account: payer, asset: id.token },
+    { account: payer, asset: 'coin' as const },
+  ]
+  liar.lie('eth_getBalance', () => ({ result: '0xffff' }))
+  expect((await among(2).balancesAt(questions)).amounts).toEqual([10_000n, 0n])
+  const refused: unknown = await among(1)
+    .balancesAt(questions)
+    .catch((error: unknown) => error)
+  expect(isProblem(refused, 'chain-unavailable')).toBe(true)
+})

@@ -1,0 +1,187 @@
+import type { Network } from '@purser/protocol'
+import { isProblem } from '../../platform/errors.ts'
+import type { DecisionBlock, Finality } from '../quorum-port.ts'
+import { presentBlock } from '../read-blocks.ts'
+import type { NodeRpc, Rpc, Voter } from './rpc.ts'
+
+/** How many questions there are, and how to ask one node about all of them. An answer of `undefined` is no vote. */
+export interface Ballot<T> {
+  readonly count: number
+  readonly ask: (rpc: Rpc) => Promise<readonly (T | undefined)[]>
+}
+
+type Vote = <T extends string | bigint>(ballot: Ballot<T>) => Promise<readonly (T | undefined)[]>
+
+/** A block on which a majority agrees, and a vote among the nodes that have it. */
+export interface Decision {
+  readonly block: DecisionBlock
+  /** The block parameter (EIP-1898): a node whose canonical block at that height is another one refuses. */
+  readonly at: { readonly blockHash: string; readonly requireCanonical: true }
+  /** The nodes that have the block. */
+  readonly nodes: readonly Rpc[]
+  readonly vote: Vote
+}
+
+/**
+ * Who decides what a chain says: a strict majority of the nodes that are configured, whether they answer or not. One node decides alone, two
+ * decide together, and of three one may lie or be down.
+ */
+export interface Quorum {
+  /** How many nodes must say the same. */
+  readonly needed: number
+  /** What a majority answers to each question; `undefined` where there is none. A node that contradicts a majority is rested. */
+  readonly vote: Vote
+  /** The newest block that is deep enough at a majority and that a majority knows by one hash; `undefined` where there is none. */
+  decide(finality: Finality): Promise<Decision | undefined>
+}
+
+/** A node that is further behind the majority than this does not hold the decision block back. */
+const lagBlocksMin = 3
+const lagMs = 5_000
+
+export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
+  const needed = Math.floor(rpc.voters.length / 2) + 1
+  const lagBlocks = BigInt(Math.max(lagBlocksMin, Math.ceil(lagMs / network.blockTimeMs)))
+  const candidates = (): readonly Voter[] => {
+    const healthy = rpc.voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
+    return healthy.length >= needed ? healthy : rpc.voters.filter(({ node: { state } }) => state !== 'refused')
+  }
+  const voteAmong =
+    (voters: readonly Voter[]): Vote =>
+    (ballot) =>
+      poll(voters, ballot, { needed, rest: ({ node }) => rpc.rest(node) })
+  return {
+    needed,
+    vote: (ballot) => voteAmong(candidates())(ballot),
+    async decide(finality) {
+      const heights = await eachOf(candidates(), (voter) => heightOf(voter.rpc, network, finality))
+      const height = commonHeight(
+        heights.map(({ answer }) => answer),
+        needed,
+        lagBlocks,
+      )
+      if (height === undefined) return undefined
+      const having = heights.filter(({ answer }) => answer >= height).map(({ voter }) => voter)
+      const blocks = await eachOf(having, (voter) => blockAt(voter.rpc, height))
+      const agreed = largestGroup(blocks)
+      const block = agreed[0]?.answer
+      if (block === undefined || agreed.length < needed) return undefined
+      return {
+        block,
+        at: { blockHash: block.hash, requireCanonical: true },
+        nodes: agreed.map(({ voter }) => voter.rpc),
+        vote: voteAmong(agreed.map(({ voter }) => voter)),
+      }
+    },
+  }
+}
+
+interface Answered<T> {
+  readonly voter: Voter
+  readonly answer: T
+}
+
+/** What each node answers. One that fails or answers nonsense is left out. */
+async function eachOf<T>(voters: readonly Voter[], ask: (voter: Voter) => Promise<T>): Promise<readonly Answered<T>[]> {
+  const answers = await Promise.all(
+    voters.map((voter) =>
+      ask(voter).then(
+        (answer) => ({ voter, answer }),
+        (error: unknown) => {
+          if (isProblem(error, 'chain-unavailable')) return undefined
+          throw error
+        },
+      ),
+    ),
+  )
+  return answers.filter((answer) => answer !== undefined)
+}
+
+interface Rule {
+  readonly needed: number
+  readonly rest: (voter: Voter) => void
+}
+
+/** Answers as soon as a majority has answered every question; a slow node is waited for only where the others do not suffice. */
+function poll<T extends string | bigint>(
+  voters: readonly Voter[],
+  { count, ask }: Ballot<T>,
+  { needed, rest }: Rule,
+): Promise<readonly (T | undefined)[]> {
+  const cast: Answered<readonly (T | undefined)[]>[] = []
+  const outcome = () =>
+    Array.from({ length: count }, (_, index) =>
+      majority(
+        cast.map(({ answer }) => answer[index]),
+        needed,
+      ),
+    )
+  return new Promise((resolve, reject) => {
+    const asked = voters.map((voter) =>
+      eachOf([voter], () => ask(voter.rpc)).then((votes) => {
+        cast.push(...votes)
+        const told = outcome()
+        if (told.every((answer) => answer !== undefined)) resolve(told)
+      }),
+    )
+    Promise.all(asked).then(() => {
+      const told = outcome()
+      for (const { voter, answer } of cast) if (contradicts(answer, told)) rest(voter)
+      resolve(told)
+    }, reject)
+  })
+}
+
+function majority<T>(votes: readonly (T | undefined)[], needed: number): T | undefined {
+  const counts = new Map<T, number>()
+  for (const vote of votes) if (vote !== undefined) counts.set(vote, (counts.get(vote) ?? 0) + 1)
+  return [...counts].find(([, count]) => count >= needed)?.[0]
+}
+
+function contradicts<T>(own: readonly (T | undefined)[], decided: readonly (T | undefined)[]): boolean {
+  return decided.some((answer, index) => answer !== undefined && own[index] !== undefined && own[index] !== answer)
+}
+
+/** The number of the newest block that is deep enough at the node. Where a tag counts, the depth that payments wait for counts too. */
+async function heightOf(rpc: Rpc, network: Network, finality: Finality): Promise<bigint> {
+  const tags = ['latest', ...('tag' in finality ? [finality.tag] : [])]
+  const answers = await rpc.batch(tags.map((tag) => ({ method: 'eth_getBlockByNumber', params: [tag, false] })))
+  const [latest, tagged] = answers.map((answer) => presentBlock(answer.ok ? answer.result : null).number)
+  return heightIn({ latest, tagged }, network, finality)
+}
+
+/** A chain that is shorter than the depth has its first block, which nothing undoes. */
+export function heightIn(
+  { latest = 0n, tagged }: { readonly latest: bigint | undefined; readonly tagged: bigint | undefined },
+  network: Network,
+  finality: Finality,
+): bigint {
+  const depth = 'depth' in finality ? finality.depth : network.confirmationDepth
+  const deep = latest - BigInt(depth) + 1n
+  if (deep < 0n) return 0n
+  return tagged !== undefined && tagged < deep ? tagged : deep
+}
+
+/**
+ * The lowest height of those that keep up with the majority. What most nodes have reached is counted from the highest down, so that neither a
+ * node that is far behind nor one that invents blocks moves it.
+ */
+function commonHeight(heights: readonly bigint[], needed: number, lagBlocks: bigint): bigint | undefined {
+  const sorted = heights.toSorted((left, right) => (left > right ? -1 : left < right ? 1 : 0))
+  const reached = sorted[needed - 1]
+  if (reached === undefined) return undefined
+  return sorted.findLast((height) => height >= reached - lagBlocks)
+}
+
+async function blockAt(rpc: Rpc, height: bigint): Promise<DecisionBlock> {
+  const { number, hash, timestampSeconds } = presentBlock(
+    await rpc.result('eth_getBlockByNumber', [`0x${height.toString(16)}`, false]),
+    height,
+  )
+  return { number, hash, timestampSeconds }
+}
+
+function largestGroup(blocks: readonly Answered<DecisionBlock>[]): readonly Answered<DecisionBlock>[] {
+  const groups = Map.groupBy(blocks, ({ answer: { hash, timestampSeconds } }) => `${hash} ${timestampSeconds}`)
+  return [...groups.values()].reduce((most, group) => (group.length > most.length ? group : most), [])
+}

@@ -1,0 +1,125 @@
+import type { Address, Hex, Network } from '@purser/protocol'
+import { fail } from '../errors.ts'
+import type { Receipt } from '../port.ts'
+import type { Finality, QuorumReads, Verdict } from '../quorum-port.ts'
+import { quantity } from './quantity.ts'
+import { heightIn, type Quorum } from './quorum.ts'
+import { readQuantity, readReceipt } from './read.ts'
+import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc.ts'
+
+/** What a majority says of receipts and of lost nonces. */
+export function createReceipts(
+  network: Network,
+  quorum: Quorum,
+): Pick<QuorumReads, 'confirmReceipts' | 'isInNoBlock' | 'isNonceLost'> {
+  return {
+    async confirmReceipts(receipts, finality = { depth: network.confirmationDepth }) {
+      if (receipts.length === 0) return []
+      const ask = (rpc: Rpc) => judge(rpc, receipts, { network, finality })
+      return (await quorum.vote({ count: receipts.length, ask })).map(verdictOf)
+    },
+    async isInNoBlock(hashes) {
+      const ask = async (rpc: Rpc): Promise<readonly Vote[]> => [
+        hasReceipt(await rpc.batch(hashes.map(receiptCall)), hashes) ? 'no' : 'yes',
+      ]
+      return verdictOf((await quorum.vote({ count: 1, ask }))[0])
+    },
+    async isNonceLost(sender, nonce, hashes) {
+      const decision = await quorum.decide({ depth: network.confirmationDepth })
+      if (decision === undefined) return 'undecided'
+      const asked = { sender, nonce, hashes, at: decision.at }
+      const [verdict] = await decision.vote({ count: 1, ask: async (rpc) => [await isLostAt(rpc, asked)] })
+      return verdictOf(verdict)
+    },
+  }
+}
+
+export function verdictOf(vote: Vote | undefined): Verdict {
+  return vote ?? 'undecided'
+}
+
+type Vote = 'yes' | 'no'
+
+interface Depth {
+  readonly network: Network
+  readonly finality: Finality
+}
+
+/** What one node says of each receipt, in one request. It has no vote on a block that is not deep enough there. */
+async function judge(rpc: Rpc, receipts: readonly Receipt[], depth: Depth): Promise<readonly (Vote | undefined)[]> {
+  const numbers = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
+  const tags = ['latest', ...('tag' in depth.finality ? [depth.finality.tag] : [])]
+  const answers = await rpc.batch([
+    ...[...tags, ...numbers.map(quantity)].map(blockCall),
+    ...receipts.map(({ transactionHash }) => receiptCall(transactionHash)),
+  ])
+  const [latest, tagged] = answers.slice(0, tags.length).map(numberOf)
+  const height = heightIn({ latest, tagged }, depth.network, depth.finality)
+  const blocks = new Map(numbers.map((number, index) => [number, resultOf(answers[tags.length + index])]))
+  return receipts.map((receipt, index) => {
+    if (receipt.blockNumber > height) return undefined
+    const own = readReceipt(resultOf(answers[tags.length + numbers.length + index]) ?? null, receipt.transactionHash)
+    return compare(receipt, own, blocks.get(receipt.blockNumber))
+  })
+}
+
+/** A node that has the block with the transaction and no receipt is merely behind in indexing it. */
+function compare(receipt: Receipt, own: Receipt | undefined, block: unknown): Vote | undefined {
+  if (!isRecord(block) || !Array.isArray(block.transactions)) return undefined
+  const holds =
+    lower(block.hash) === receipt.blockHash.toLowerCase() &&
+    block.transactions.some((hash) => lower(hash) === receipt.transactionHash.toLowerCase())
+  if (!holds) return 'no'
+  if (own === undefined) return undefined
+  return wordsOf(own) === wordsOf(receipt) ? 'yes' : 'no'
+}
+
+/** Everything that a feature decides by. */
+function wordsOf({ blockHash, blockNumber, status, gasUsed, logs }: Receipt): string {
+  const entries = logs.map(({ address, topics, data }) => [address, ...topics, data].join(' '))
+  return [blockHash, blockNumber, status, gasUsed, ...entries].join('\n').toLowerCase()
+}
+
+interface Nonce {
+  readonly sender: Address
+  readonly nonce: bigint
+  readonly hashes: readonly Hex[]
+  readonly at: object
+}
+
+/** A receipt of one of the hashes says no, wherever its block is: the transaction may be in the chain. */
+async function isLostAt(rpc: Rpc, { sender, nonce, hashes, at }: Nonce): Promise<Vote> {
+  const [count, ...receipts] = await rpc.batch([
+    { method: 'eth_getTransactionCount', params: [sender, at] },
+    ...hashes.map(receiptCall),
+  ])
+  const isMined = hasReceipt(receipts, hashes)
+  return !isMined && readQuantity(resultOf(count), 'transaction count') > nonce ? 'yes' : 'no'
+}
+
+function hasReceipt(answers: readonly RpcAnswer[], hashes: readonly Hex[]): boolean {
+  return hashes.some((hash, index) => readReceipt(resultOf(answers[index]) ?? null, hash) !== undefined)
+}
+
+function receiptCall(hash: Hex): RpcCall {
+  return { method: 'eth_getTransactionReceipt', params: [hash] }
+}
+
+function blockCall(block: string): RpcCall {
+  return { method: 'eth_getBlockByNumber', params: [block, false] }
+}
+
+function numberOf(answer: RpcAnswer): bigint {
+  const block = resultOf(answer)
+  return readQuantity(isRecord(block) ? block.number : undefined, 'block number')
+}
+
+/** The result of a call that must have one. */
+export function resultOf(answer: RpcAnswer | undefined): unknown {
+  if (answer?.ok !== true) throw fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
+  return answer.result
+}
+
+function lower(value: unknown): string | undefined {
+  return typeof value === 'string' ? value.toLowerCase() : undefined
+}

@@ -1,0 +1,198 @@
+import { type Hex, isHex } from '@purser/protocol'
+import { isProblem } from '../../platform/errors.ts'
+import type { Outbound } from '../../platform/outbound.ts'
+import { fail } from '../errors.ts'
+import type { Node, Nodes } from './nodes.ts'
+
+/** What a node answered to one call: a result, or an error of the call itself (a revert, a refused transaction). */
+export type RpcAnswer =
+  | { readonly ok: true; readonly result: unknown }
+  | { readonly ok: false; readonly code: number; readonly message: string; readonly data: Hex | undefined }
+
+export interface RpcCall {
+  readonly method: string
+  readonly params: readonly unknown[]
+}
+
+export interface Rpc {
+  /** One HTTP request for all calls; the answers in their order. Throws `chain-unavailable` when no node answers usefully. */
+  batch(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>
+  call(method: string, params: readonly unknown[]): Promise<RpcAnswer>
+  /** The result; an error of the call is `chain-unavailable` too. */
+  result(method: string, params: readonly unknown[]): Promise<unknown>
+  /**
+   * Reads that must be of one node, since two may be at different heads: all calls of the work go to the same one. When that fails, or what
+   * it says cannot be, the work begins anew with the next.
+   */
+  onOneNode<T>(work: (rpc: Rpc) => Promise<T>): Promise<T>
+}
+
+/** One node and the way to ask it alone, without another to turn to. */
+export interface Voter {
+  readonly node: Node
+  readonly rpc: Rpc
+}
+
+/** What is done about nodes one by one. */
+export interface NodeRpc {
+  /** Every configured node. */
+  readonly voters: readonly Voter[]
+  /** Rests a node that contradicts the majority. */
+  rest(node: Node): void
+  /** Asks the nodes that are due which chain they are of. Never throws. */
+  probe(): Promise<void>
+}
+
+const bytesMax = 8_388_608
+
+export interface RpcOptions {
+  readonly nodes: Nodes
+  readonly chainId: number
+  readonly timeoutMs: number
+}
+
+/** The node answered, and could not serve the call: another may, and this one is not ill. */
+class NotServed extends Error {}
+
+type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>
+
+/**
+ * JSON-RPC 2.0 over HTTP to the nodes of one network. A node may be late, dead or lying: an answer that
+ * is not exactly what was asked for (ids, count, shape, size) is no answer, and the next node is asked. A node of another
+ * chain is never used: play money would pay for real things.
+ */
+export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs }: RpcOptions): Rpc & NodeRpc {
+  let nextId = 1
+  const ask: Ask = async ({ url }, calls) => {
+    const first = nextId
+    nextId += calls.length
+    const requests = calls.map((call, index) => ({ jsonrpc: '2.0', id: first + index, ...call }))
+    const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
+    const answer = await outbound.postJson(url, body, { timeoutMs, bytesMax })
+    return readAnswers(Array.isArray(answer) ? answer : [answer], first, calls)
+  }
+  const refuseOtherChain = async (node: Node): Promise<void> => {
+    const [answer] = await ask(node, [{ method: 'eth_chainId', params: [] }])
+    if (answer?.ok !== true || typeof answer.result !== 'string') throw new Error('the node does not name its chain')
+    if (answer.result !== `0x${chainId.toString(16)}`) {
+      nodes.markRefused(node)
+      throw new NotServed(`the node is not of chain ${chainId}`)
+    }
+  }
+  const askChecked: Ask = async (node, calls) => {
+    try {
+      if (node.state !== 'up') await refuseOtherChain(node)
+      const answers = await ask(node, calls)
+      nodes.markUp(node)
+      return answers
+    } catch (error) {
+      if (!(error instanceof NotServed)) nodes.markFailed(node, error)
+      throw error
+    }
+  }
+  const alone = (node: Node): Rpc => {
+    const rpc: Rpc = {
+      ...methodsOf((calls) => askChecked(node, calls).catch(unavailable)),
+      onOneNode: (work) => work(rpc),
+    }
+    return rpc
+  }
+  const onEach = async <T>(work: (node: Node) => Promise<T>): Promise<T> => {
+    let last: unknown = new Error('every node is of another chain')
+    for (const node of nodes.inOrder()) {
+      try {
+        return await work(node)
+      } catch (error) {
+        // What work on one node throws of its own is no fault of the node.
+        if (isProblem(error) && error.code !== 'chain-unavailable') throw error
+        last = error
+      }
+    }
+    throw isProblem(last) ? last : fail('chain-unavailable', {}, last)
+  }
+  const voters = nodes.all.map((node) => ({ node, rpc: alone(node) }))
+  return {
+    ...methodsOf(async (calls) => (calls.length === 0 ? [] : onEach((node) => askChecked(node, calls)))),
+    onOneNode: (work) => onEach((node) => work(alone(node))),
+    voters,
+    rest: nodes.markDissenting,
+    async probe() {
+      await Promise.all(
+        nodes.toProbe().map(async (node) => {
+          await refuseOtherChain(node).then(
+            () => nodes.markUp(node),
+            (error: unknown) => error instanceof NotServed || nodes.markFailed(node, error),
+          )
+        }),
+      )
+    },
+  }
+}
+
+function unavailable(error: unknown): never {
+  throw fail('chain-unavailable', {}, error)
+}
+
+function methodsOf(batch: Rpc['batch']): Omit<Rpc, 'onOneNode'> {
+  const call = async (method: string, params: readonly unknown[]): Promise<RpcAnswer> => {
+    const [answer] = await batch([{ method, params }])
+    if (answer === undefined) throw fail('chain-unavailable', {}, new Error('no answer'))
+    return answer
+  }
+  return {
+    batch,
+    call,
+    async result(method, params) {
+      const answer = await call(method, params)
+      if (!answer.ok) throw fail('chain-unavailable', {}, new Error(`${method}: ${answer.message}`))
+      return answer.result
+    },
+  }
+}
+
+/** JSON-RPC error codes that speak of the node and not of the call: limits, resources, a missing method. */
+const nodeFaults = new Set([-32_700, -32_600, -32_601, -32_005, -32_002, -32_001, 429])
+/** Those of them that say that the node has too much to do. */
+const tooBusy = new Set([-32_005, 429])
+
+function readAnswers(entries: readonly unknown[], first: number, calls: readonly RpcCall[]): readonly RpcAnswer[] {
+  const count = calls.length
+  if (entries.length !== count) throw new Error('the node answered another number of calls')
+  const answers: (RpcAnswer | undefined)[] = Array.from({ length: count }, () => undefined)
+  for (const entry of entries) {
+    if (!isRecord(entry) || typeof entry.id !== 'number') throw new Error('the node answered without an id')
+    const index = entry.id - first
+    if (index < 0 || index >= count || answers[index] !== undefined)
+      throw new Error('the node answered a call that was not made')
+    answers[index] = readAnswer(entry, calls[index]?.method)
+  }
+  return answers.map((answer) => {
+    if (answer === undefined) throw new Error('the node left a call unanswered')
+    return answer
+  })
+}
+
+/** Nodes refuse a range of logs that is too long by the codes with which others say that they are busy: of logs every error is the call's own. */
+function readAnswer(entry: Readonly<Record<string, unknown>>, method: string | undefined): RpcAnswer {
+  if (!isRecord(entry.error)) {
+    if (!('result' in entry)) throw new Error('the node answered neither a result nor an error')
+    return { ok: true, result: entry.result }
+  }
+  const { code, message, data } = entry.error
+  if (typeof code !== 'number') throw new Error('the node answered an error without a code')
+  const isOfCall = method === 'eth_getLogs'
+  if (tooBusy.has(code) && !isOfCall) throw new Error(`the node is too busy: ${code}`)
+  if (nodeFaults.has(code) && !isOfCall) throw new NotServed(`the node could not serve the call: ${code}`)
+  const revert =
+    typeof data === 'string' ? data : isRecord(data) && typeof data.data === 'string' ? data.data : undefined
+  return {
+    ok: false,
+    code,
+    message: typeof message === 'string' ? message.slice(0, 1_024) : '',
+    data: revert !== undefined && isHex(revert) ? revert : undefined,
+  }
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

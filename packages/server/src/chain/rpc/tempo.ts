@@ -1,0 +1,30 @@
+import type { Network } from '@purser/protocol'
+import type { QuorumReads, TempoTransactionId } from '../quorum-port.ts'
+import type { Quorum } from './quorum.ts'
+import { readReceipt } from './read.ts'
+import { resultOf, verdictOf } from './receipts.ts'
+import type { Rpc } from './rpc.ts'
+
+/** Seconds of the chain's own time that the block must be past the end: what a node may be behind in indexing receipts. */
+const marginSeconds = 5n
+
+/** What a majority says of Tempo transactions that are in no block. */
+export function createTempoReads(network: Network, quorum: Quorum): Pick<QuorumReads, 'tempoTransactionsLost'> {
+  return {
+    async tempoTransactionsLost(ids) {
+      const decision = ids.length === 0 ? undefined : await quorum.decide(network.depositFinality)
+      if (decision === undefined) return ids.map(() => 'undecided')
+      const { timestampSeconds } = decision.block
+      const isOver = ({ validBefore }: TempoTransactionId) => timestampSeconds > validBefore + marginSeconds
+      const ask = async (rpc: Rpc) => {
+        const calls = ids.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
+        const answers = await rpc.batch(calls)
+        return ids.map((id, index) => {
+          const isMined = readReceipt(resultOf(answers[index]) ?? null, id.hash) !== undefined
+          return !isMined && isOver(id) ? 'yes' : 'no'
+        })
+      }
+      return (await decision.vote({ count: ids.length, ask })).map(verdictOf)
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import {
+  decodePayment,
+  hexToBytes,
+  parseEcdsa,
+  parseMppCredential,
+  recoverAddress,
+  redemptionHash,
+  sameAddress,
+  sameDigest,
+} from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import { isStub } from '../credential.ts'
+import { shownIdentifier } from '../payment-identifier.ts'
+import { isSame } from './challenge-id.ts'
+import type { RedeemRequest } from './schema.ts'
+import type { CredentialKey, RedeemableRow } from './store.ts'
+
+/** What a credential shows: which payment it is, and what of it no chain shows. */
+export interface Shown {
+  readonly key: CredentialKey
+  /** Secrets between the payer and the service; each must have been there at the first verify. */
+  readonly secrets: {
+    readonly challengeId?: string | undefined
+    readonly offerId?: string | undefined
+    readonly paymentIdentifier?: string | undefined
+    readonly stub?: boolean
+  }
+}
+
+/** Reads a credential that is shown again; undefined for one that cannot be redeemed, such as a payment of x402 version 1. */
+export function shownBy({ tenant }: Pick<Ctx, 'tenant'>, request: RedeemRequest): Shown | undefined {
+  const { credential, protocol } = request
+  if (isStub(credential)) {
+    const claimKey = `stub:${tenant.organisationId}:${tenant.environment}:${credential}`
+    return { key: { claimKey }, secrets: { stub: true } }
+  }
+  if (protocol === 'mpp') {
+    const parsed = parseMppCredential(credential)
+    if (!parsed.ok) return undefined
+    const challengeId = parsed.value.challenge.id
+    return { key: { challengeId }, secrets: { challengeId } }
+  }
+  const decoded = decodePayment(credential)
+  if (!decoded.ok || decoded.value.x402Version === 1) return undefined
+  const { accepted, payload, extensions } = decoded.value
+  if (!('authorization' in payload)) return undefined
+  const { from, nonce } = payload.authorization
+  const claimKey = `eip3009:${accepted.network}:${accepted.asset}:${from}:${nonce}`.toLowerCase()
+  const offerId = accepted.extra?.challengeId
+  return {
+    key: { claimKey },
+    secrets: {
+      offerId: typeof offerId === 'string' ? offerId : undefined,
+      paymentIdentifier: shownIdentifier(extensions),
+    },
+  }
+}
+
+/** Whether the request is the one that was paid for, and whoever sent it is the payer and no reader of the chain. */
+export function isProvenBy(ctx: Ctx, row: RedeemableRow, shown: Shown, request: RedeemRequest): boolean {
+  return (
+    isSameRequest(row, request) &&
+    row.protocolVersion !== 1 &&
+    (knowsSecret(row, shown) || hasSigned(ctx, row, request))
+  )
+}
+
+function isSameRequest({ resource, method, delivery }: RedeemableRow, request: RedeemRequest): boolean {
+  if (delivery === null || resource !== request.resource || method !== request.method) return false
+  const { digest } = delivery
+  return digest === null || request.digest === undefined
+    ? (digest ?? undefined) === request.digest
+    : sameDigest(digest, request.digest)
+}
+
+function knowsSecret(row: RedeemableRow, { secrets }: Shown): boolean {
+  const { challengeId, offerId, paymentIdentifier, stub = false } = secrets
+  const given = [
+    [row.challengeId, challengeId],
+    [row.delivery?.challengeId, offerId],
+    [row.paymentIdentifier, paymentIdentifier],
+  ] as const
+  return (
+    stub || given.some(([known, shown]) => typeof known === 'string' && shown !== undefined && isSame(known, shown))
+  )
+}
+
+const signatureAgeMsMax = 300_000
+
+/** Contract accounts have no signature that is judged without the chain; their payments are refundable. */
+function hasSigned(ctx: Ctx, { payer, claimKey }: RedeemableRow, request: RedeemRequest): boolean {
+  const { signature, method, resource } = request
+  if (signature === undefined || payer === null || claimKey === null) return false
+  const { signedAt, value } = signature
+  if (Math.abs(ctx.clock.now().getTime() - signedAt.getTime()) > signatureAgeMsMax) return false
+  const { keccak, recover } = ctx.signatures
+  const parsed = parseEcdsa(hexToBytes(value))
+  if (typeof parsed === 'string') return false
+  const hash = redemptionHash(keccak, { payment: claimKey, method, resource, signedAt: signedAt.toISOString() })
+  const signer = recoverAddress(recover, keccak, hash, parsed)
+  return signer !== undefined && sameAddress(signer, payer)
+}

@@ -1,0 +1,121 @@
+import type { z } from 'zod'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import type { PaymentId } from '../../../platform/ids.ts'
+import { answerOf } from '../answer.ts'
+import { fail } from '../errors.ts'
+import { getPayment } from '../logs.ts'
+import type { Payment } from '../schema.ts'
+import { findPayment } from '../store.ts'
+import { isProvenBy, shownBy } from './proof.ts'
+import type { RedeemRequest, Redemption } from './schema.ts'
+import {
+  announceRedemption,
+  grantRedemption,
+  lockRedeemable,
+  markDelivered,
+  markRedeemed,
+  type RedeemableRow,
+} from './store.ts'
+
+/** How long the handler that ran first may still hand out its answer, once somebody asks to redeem the payment. */
+const graceMs = 30_000
+/** How long a redemption has the answer for itself. */
+const leaseMs = 60_000
+const rerunsMax = 2
+const safeMethods = ['GET', 'HEAD']
+
+/** What becomes of a request to redeem a payment. */
+export type RedeemVerdict =
+  | { readonly kind: 'grant' | 'announce' | 'refuse' }
+  | { readonly kind: 'wait'; readonly waitMs: number }
+
+/** Who asks to redeem. */
+export interface Redeemer {
+  readonly method: string
+  readonly isRerun: boolean
+  /** The process whose handler ran first, and which still has its answer. */
+  readonly isFirst: boolean
+}
+
+/**
+ * Whether a payment may be redeemed now. Before anybody asked, the first handler may hand out its answer at any time: so
+ * the first request of somebody else only starts a period of grace, and the next one after it is granted.
+ */
+export function redeemVerdict(row: RedeemableRow, { method, isRerun, isFirst }: Redeemer): RedeemVerdict {
+  const { status, delivery, deliveredAt, redemptionToken, redemptionMs, reruns } = row
+  if (status === 'settling') return { kind: 'wait', waitMs: graceMs }
+  if (status !== 'settled' || delivery === null || deliveredAt !== null) return { kind: 'refuse' }
+  if (isRerun && (!safeMethods.includes(method) || reruns >= rerunsMax)) return { kind: 'refuse' }
+  if (isFirst && redemptionToken === null) return { kind: 'grant' }
+  if (redemptionMs === null) return { kind: 'announce' }
+  return redemptionMs > 0 ? { kind: 'wait', waitMs: redemptionMs } : { kind: 'grant' }
+}
+
+/**
+ * Gives one caller at a time the right to hand out the answer of a payment that was settled and never delivered. The
+ * payer must show what the chain does not, for the request that was paid for.
+ */
+export async function redeemPayment(ctx: Ctx, request: RedeemRequest): Promise<z.input<typeof Redemption>> {
+  const token = Buffer.from(ctx.random.bytes(24)).toString('base64url')
+  const outcome = await ctx.db.tx((tx) => decide(ctx, tx, request, token))
+  if (outcome.kind === 'granted') return redemptionAnswer(ctx, outcome.paymentId, token)
+  if (outcome.kind === 'refuse') throw fail('payment-not-redeemable')
+  throw fail('delivery-in-progress', { retryAfterSeconds: Math.ceil(outcome.waitMs / 1_000) })
+}
+
+type Outcome =
+  | { readonly kind: 'granted'; readonly paymentId: PaymentId }
+  | { readonly kind: 'refuse' }
+  | { readonly kind: 'wait'; readonly waitMs: number }
+
+async function decide(ctx: Ctx, tx: Tx, request: RedeemRequest, token: string): Promise<Outcome> {
+  const shown = shownBy(ctx, request)
+  if (shown === undefined) return { kind: 'refuse' }
+  const row = await lockRedeemable(tx, ctx.tenant, shown.key)
+  if (row === undefined) return { kind: 'refuse' }
+  const { settlementToken, method, rerun: isRerun } = request
+  const isFirst = settlementToken !== undefined && ctx.settlementTokens.check(row.id, settlementToken)
+  if (!isProvenBy(ctx, row, shown, request)) return { kind: 'refuse' }
+  const verdict = redeemVerdict(row, { method, isRerun, isFirst })
+  if (verdict.kind === 'grant') {
+    await grantRedemption(tx, row.id, { token, leaseMs, isRerun })
+    await ctx.idempotency?.commit(tx, `${row.id} ${token}`)
+    return { kind: 'granted', paymentId: row.id }
+  }
+  if (verdict.kind !== 'announce') return verdict.kind === 'wait' ? verdict : { kind: 'refuse' }
+  await announceRedemption(tx, row.id, graceMs)
+  return { kind: 'wait', waitMs: graceMs }
+}
+
+/** The answer to a repeat with the same Idempotency-Key: the same right, as long as nobody else has it. */
+export async function redeemedBefore(ctx: Ctx, granted: string): Promise<z.input<typeof Redemption>> {
+  const [paymentId = '', token = ''] = granted.split(' ')
+  const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
+  if (payment?.redemptionToken !== token) throw fail('delivery-in-progress', { retryAfterSeconds: leaseMs / 1_000 })
+  return redemptionAnswer(ctx, payment.id, token)
+}
+
+async function redemptionAnswer(ctx: Ctx, paymentId: PaymentId, token: string): Promise<z.input<typeof Redemption>> {
+  const payment = await findPayment(ctx.db, ctx.tenant, paymentId)
+  if (payment === undefined) throw new Error('a payment disappeared')
+  return { ...answerOf(ctx, payment), redemptionToken: token, expiresIn: leaseMs / 1_000 }
+}
+
+/** Ends a redemption: the answer may leave now, and never again. Refused once the right has gone to somebody else. */
+export async function finishRedemption(
+  ctx: Ctx,
+  paymentId: PaymentId,
+  redemptionToken: string,
+): Promise<z.input<typeof Payment>> {
+  const at = ctx.clock.now()
+  const marked = await markRedeemed(ctx.db, ctx.tenant, paymentId, { token: redemptionToken, at })
+  const payment = await getPayment(ctx, paymentId)
+  if (marked === 0) throw fail('redemption-lost')
+  return payment
+}
+
+/** Records that the answers of these payments were handed to their payers' connections. */
+export async function reportDelivered(ctx: Ctx, paymentIds: readonly PaymentId[]): Promise<{ delivered: number }> {
+  return { delivered: (await markDelivered(ctx.db, ctx.tenant, paymentIds, ctx.clock.now())).size }
+}

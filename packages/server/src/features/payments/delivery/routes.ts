@@ -1,0 +1,54 @@
+import { custodyErrors } from '../../../custody/errors.ts'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { fail } from '../errors.ts'
+import { Payment, PaymentParams } from '../schema.ts'
+import { finishRedemption, redeemedBefore, redeemPayment, reportDelivered } from './redeem.ts'
+import { Delivered, DeliveredRequest, RedeemedRequest, RedeemRequest, Redemption } from './schema.ts'
+
+export const deliveryOperations: readonly Operation[] = [
+  operation({
+    id: 'payments.delivered',
+    method: 'POST',
+    path: '/payments/delivered',
+    summary: 'Report that the answers of payments were handed to their payers.',
+    description:
+      'For payments that were verified with reportsDelivery. A payment that is settled and not delivered can be redeemed.',
+    input: DeliveredRequest,
+    output: Delivered,
+    run: (ctx, { body }) => reportDelivered(ctx, body.paymentIds),
+  }),
+  operation({
+    id: 'payments.redeem',
+    method: 'POST',
+    path: '/payments/redeem',
+    summary: 'Ask to serve a payment that was settled and never delivered.',
+    description:
+      'The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed.',
+    input: RedeemRequest,
+    output: Redemption,
+    errors: {
+      'payment-not-redeemable': fail.table['payment-not-redeemable'],
+      'delivery-in-progress': fail.table['delivery-in-progress'],
+      ...custodyErrors,
+    },
+    idempotency: 'intent',
+    secretAnswer: true,
+    resume: (ctx, granted) => redeemedBefore(ctx, granted),
+    run: (ctx, { body }) => redeemPayment(ctx, body),
+  }),
+  operation({
+    id: 'payments.redeemed',
+    method: 'POST',
+    path: '/payments/{id}/redeemed',
+    summary: 'Finish a redemption, right before the answer leaves.',
+    description: 'If it is refused, somebody else has the right to serve the payment and the answer must not leave.',
+    params: PaymentParams,
+    input: RedeemedRequest,
+    output: Payment,
+    errors: {
+      'payment-not-found': fail.table['payment-not-found'],
+      'redemption-lost': fail.table['redemption-lost'],
+    },
+    run: (ctx, { params, body }) => finishRedemption(ctx, params.id, body.redemptionToken),
+  }),
+]

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { id } from '../../../platform/ids.ts'
+import { InstantInput } from '../../../platform/wire.ts'
+import { VerifiedPayment, VerifyRequest } from '../schema.ts'
+
+export const DeliveredRequest = z.strictObject({ paymentIds: z.array(id('pay')).min(1).max(100) })
+export const Delivered = z.strictObject({
+  delivered: z
+    .int()
+    .meta({ description: 'How many of them were marked now. A payment that was marked before is not counted.' }),
+})
+
+const { protocol, credential, digest, resource, method } = VerifyRequest.shape
+
+/** What the payer sent again: the credential, for the request that it paid for. */
+export const RedeemRequest = z
+  .strictObject({
+    protocol,
+    credential,
+    resource: resource.unwrap(),
+    method: method.unwrap(),
+    digest,
+    rerun: z.boolean().default(true).meta({
+      description:
+        'Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False where the answer of its first run is still there.',
+    }),
+    settlementToken: z.string().min(1).max(256).optional().meta({
+      description:
+        'From verifying the payment: the handler that ran first still has the answer. It does not wait for itself.',
+    }),
+    signature: z
+      .strictObject({
+        value: z.string().regex(/^0x[0-9a-fA-F]{130}$/, 'must be 65 bytes in hex'),
+        signedAt: InstantInput,
+      })
+      .optional()
+      .meta({
+        description:
+          'The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not.',
+      }),
+  })
+  .meta({
+    example: {
+      protocol: 'x402',
+      credential: 'stub_payment_order_7',
+      resource: 'https://api.example.com/report',
+      method: 'GET',
+    },
+  })
+export type RedeemRequest = z.output<typeof RedeemRequest>
+
+export const Redemption = VerifiedPayment.extend({
+  redemptionToken: z.string().meta({ description: 'Send it to payments.redeemed before the answer leaves.' }),
+  expiresIn: z.int().meta({ description: 'Seconds after which another process may redeem the payment.' }),
+})
+
+export const RedeemedRequest = z.strictObject({
+  redemptionToken: z
+    .string()
+    .regex(/^[\w-]{1,64}$/, 'must be the token that payments.redeem answered')
+    .meta({ example: 'c2VydmUgaXQgb25jZQ' }),
+})

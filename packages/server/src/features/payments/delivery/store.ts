@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { id, type PaymentId } from '../../../platform/ids.ts'
+import { paymentStatuses } from '../schema.ts'
+
+/** What a caller that reports delivery said at verify; it is kept with the payment. */
+export const Delivery = z.object({
+  /** RFC 9530, of the paid request's body where the route binds it. */
+  digest: z.string().nullable(),
+  /** The authenticated `extra.challengeId` of the x402 offer that the payer accepted. */
+  challengeId: z.string().nullable(),
+})
+export type Delivery = z.output<typeof Delivery>
+
+/** A payment as a redemption sees it. */
+export const RedeemableRow = z.object({
+  id: id('pay'),
+  status: z.enum(paymentStatuses),
+  protocolVersion: z.number().nullable(),
+  claimKey: z.string().nullable(),
+  challengeId: z.string().nullable(),
+  paymentIdentifier: z.string().nullable(),
+  payer: z.string().nullable(),
+  resource: z.string().nullable(),
+  method: z.string().nullable(),
+  delivery: Delivery.nullable(),
+  deliveredAt: z.date().nullable(),
+  redemptionToken: z.string().nullable(),
+  /** Milliseconds until the present right to deliver ends, by the database's clock; null where no redemption was requested. */
+  redemptionMs: z.number().nullable(),
+  reruns: z.number(),
+})
+export type RedeemableRow = z.output<typeof RedeemableRow>
+
+/** A payment by what its credential says: the claim of an authorization or stub, or the MPP challenge. */
+export type CredentialKey = { readonly claimKey: string } | { readonly challengeId: string }
+
+const IdRow = z.object({ id: z.string() })
+
+/**
+ * Locks a payment until the transaction ends. Redemptions and refunds take this lock first, so that one of them sees what
+ * the other did.
+ */
+export function lockRedeemable(tx: Tx, tenant: Tenant, key: CredentialKey): Promise<RedeemableRow | undefined> {
+  const named = 'claimKey' in key ? sql`claim_key = ${key.claimKey}` : sql`challenge_id = ${key.challengeId}`
+  return tx.maybeOne(
+    RedeemableRow,
+    sql`
+    select id, status, protocol_version, claim_key, challenge_id, payment_identifier, payer, resource, method, delivery, delivered_at,
+      redemption_token, (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms, reruns
+    from payments
+    where ${named} and organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+    for no key update`,
+  )
+}
+
+/** Announces a redemption: until then the first handler may still hand out its answer. */
+export async function announceRedemption(tx: Tx, paymentId: PaymentId, graceMs: number): Promise<void> {
+  await tx.run(sql`
+    update payments set redemption_until = clock_timestamp() + ${graceMs} * interval '1 ms' where id = ${paymentId}`)
+}
+
+/** A lease of the right to hand out the answer of a payment. */
+export interface RedemptionLease {
+  readonly token: string
+  readonly leaseMs: number
+  readonly isRerun: boolean
+}
+
+/** Gives the right to hand out the answer to whoever has the token. */
+export async function grantRedemption(tx: Tx, paymentId: PaymentId, lease: RedemptionLease): Promise<void> {
+  await tx.run(sql`
+    update payments set redemption_token = ${lease.token}, reruns = reruns + ${lease.isRerun ? 1 : 0},
+      redemption_until = clock_timestamp() + ${lease.leaseMs} * interval '1 ms'
+    where id = ${paymentId}`)
+}
+
+/** Marks a payment as served, if the right to do so is still the token's. Answers how many rows changed. */
+export function markRedeemed(
+  tx: Queryable,
+  tenant: Tenant,
+  paymentId: PaymentId,
+  redeemed: { readonly token: string; readonly at: Date },
+): Promise<number> {
+  return tx.run(sql`
+    update payments set delivered_at = ${redeemed.at}, redeemed_at = ${redeemed.at}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
+      and redemption_token = ${redeemed.token} and delivered_at is null`)
+}
+
+/** Marks payments as served; those that are, and those of callers that do not report delivery, stay as they are. Answers the ids that changed. */
+export async function markDelivered(
+  tx: Queryable,
+  tenant: Tenant,
+  paymentIds: readonly PaymentId[],
+  at: Date,
+): Promise<ReadonlySet<string>> {
+  const rows = await tx.many(
+    IdRow,
+    sql`
+    update payments set delivered_at = ${at}
+    where id in (
+      select id from payments
+      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${paymentIds}::text[])
+        and status in ('settling', 'settled') and delivery is not null and delivered_at is null
+      order by id for no key update)
+    returning id`,
+  )
+  return new Set(rows.map((row) => row.id))
+}

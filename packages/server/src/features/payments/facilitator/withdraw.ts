@@ -1,0 +1,23 @@
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { PaymentId } from '../../../platform/ids.ts'
+import { relays } from '../../relayer/index.ts'
+import { paymentPurpose } from '../relay.ts'
+import { recordEnded } from '../settlement-outcome.ts'
+import { listEnding, lockPayments } from '../settlement-store.ts'
+
+/** Why a settlement ended of which nothing was signed or sent. */
+export const withdrawnReason = 'settlement_withdrawn'
+
+/**
+ * Ends a settlement for good if it was never in a transaction, and answers whether it was ended. It takes the relay's lock, as the
+ * relayer does before it plans, so that a buyer who learns of the failure is never charged afterwards.
+ */
+export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<boolean> {
+  return ctx.db.tx(async (tx) => {
+    await lockPayments(tx, [paymentId])
+    if (!(await relays.withdraw(tx, paymentPurpose, paymentId))) return false
+    const payments = await listEnding(tx, [paymentId])
+    await recordEnded(ctx, tx, payments, { status: 'voided', reason: withdrawnReason })
+    return true
+  })
+}

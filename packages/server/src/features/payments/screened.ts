@@ -1,0 +1,33 @@
+import type { Address } from '@purser/protocol'
+import type { Ctx } from '../../platform/ctx.ts'
+import { refused } from './credential.ts'
+import { refusedMpp } from './mpp/refused.ts'
+import type { NewPayment } from './store.ts'
+
+/**
+ * Refuses a payment whose payer or receiver is sanctioned, with its protocol's own refusal. It reads memory alone: payments whose parties nobody
+ * can judge at the moment are accepted, and deposit screening puts their proceeds on hold.
+ */
+export function refuseSanctioned(
+  ctx: Pick<Ctx, 'screening' | 'tenant'>,
+  payment: Pick<NewPayment, 'protocol' | 'payer' | 'payTo'>,
+): void {
+  const { payer } = payment
+  if (isFlagged(ctx, payment.payTo)) throw refusal(payment, 'invalid_payment_requirements', 'payTo is sanctioned')
+  if (payer !== null && isFlagged(ctx, payer)) throw refusal(payment, 'payer_sanctioned', 'the payer is sanctioned')
+}
+
+function isFlagged({ screening, tenant }: Pick<Ctx, 'screening' | 'tenant'>, account: string): boolean {
+  const address: Address = `0x${account.slice(2)}`
+  return screening.screenNow(address, tenant.environment).result === 'flagged'
+}
+
+function refusal(
+  { protocol, payer }: Pick<NewPayment, 'protocol' | 'payer'>,
+  reason: 'invalid_payment_requirements' | 'payer_sanctioned',
+  message: string,
+): Error {
+  const members = payer === null ? {} : { payer }
+  if (protocol === 'mpp') return refusedMpp('verification-failed', `The payment was refused: ${message}.`, members)
+  return refused(reason, { message, ...members })
+}

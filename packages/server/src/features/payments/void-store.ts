@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { type Queryable, sql } from '../../platform/db/db.ts'
+import { id, type PaymentId } from '../../platform/ids.ts'
+import { StoredAuthorization, StoredPermit2 } from './store.ts'
+
+/** A payment of which the chain is asked whether its money moved: nobody asked to settle it, or time has voided it. */
+export const CheckedRow = z.object({
+  id: id('pay'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  walletId: z.string().nullable(),
+  network: z.string(),
+  chain: z.string(),
+  token: z.string(),
+  decimals: z.number(),
+  asset: z.templateLiteral(['0x', z.string()]),
+  rawAmount: z.string().transform((text) => BigInt(text)),
+  payer: z.string(),
+  settlement: z.union([StoredPermit2, StoredAuthorization]),
+  validBefore: z.date(),
+  createdAt: z.date(),
+  status: z.enum(['verified', 'settling', 'voided']),
+})
+export type CheckedRow = z.output<typeof CheckedRow>
+
+const columns = sql`id, organisation_id, environment, wallet_id, network, chain, token, decimals, asset, raw_amount, payer, settlement,
+  valid_before, created_at, status`
+
+/** Payments of one network that are due, those first that have been due for longest. */
+export function listToCheck(db: Queryable, network: string, now: Date, most: number): Promise<CheckedRow[]> {
+  return db.many(
+    CheckedRow,
+    sql`select ${columns} from payments where network = ${network} and check_at <= ${now} order by check_at limit ${most}`,
+  )
+}
+
+/** A payer's open payments of one token, over all organisations. */
+export function listOpenOf(
+  db: Queryable,
+  payer: { readonly payer: string; readonly network: string; readonly asset: string },
+  most: number,
+): Promise<CheckedRow[]> {
+  return db.many(
+    CheckedRow,
+    sql`
+    select ${columns} from payments
+    where payer = ${payer.payer} and network = ${payer.network} and asset = ${payer.asset} and status in ('verified', 'settling')
+      and settlement ->> 'kind' is distinct from 'tempo'
+    order by id limit ${most}`,
+  )
+}
+
+/** When each is due next, null for never; left alone if it is not any more what the check was for. */
+export async function setCheckAt(
+  db: Queryable,
+  checks: readonly { readonly id: PaymentId; readonly checkAt: Date | null }[],
+): Promise<void> {
+  await db.run(sql`
+    update payments set check_at = given.check_at
+    from unnest(${checks.map(({ id }) => id)}::text[], ${checks.map(({ checkAt }) => checkAt)}::timestamptz[]) as given (id, check_at)
+    where payments.id = given.id and status in ('verified', 'voided')`)
+}

@@ -1,0 +1,134 @@
+import type { Address, Network } from '@purser/protocol'
+import type { Tx } from '../../platform/db/db.ts'
+import { conclude } from './ending.ts'
+import { dealTurn, type Turn } from './fairness.ts'
+import { callOf } from './forms/index.ts'
+import { purposeOf, type RelayerParts, relayPurpose } from './parts.ts'
+import type { Admission, FailedRelay, Relay } from './port.ts'
+import { findBacklog, moveBack, parkQueues, parkTurns, pickDue, setAlone } from './queue-store.ts'
+import { lockWaiting, markIncluded, postpone } from './store.ts'
+
+/** Relays in one transaction at most: ten million gas, below the cap of EIP-7825 (2^24) and every network's block. */
+const batchMax = 100
+const turnsMax = 25
+const rowsOfSignerMax = 8
+
+/** `gathering`: a few wait, and an earlier batch is not in a block yet; look again in a moment. */
+export type BatchOutcome = 'sent' | 'nothing' | 'gathering' | 'full'
+
+/**
+ * One turn of relays that share a transaction: whose turn it is, each signer's code as it is now, and one transaction for all of them, tied to
+ * them in one commit with its nonce. A crash leaves both or neither.
+ */
+export async function sendBatch(parts: RelayerParts, network: Network): Promise<BatchOutcome> {
+  const { ctx } = parts
+  const { batch: open } = await ctx.lanes.openCounts(ctx.db, network, ctx.settlerAddress)
+  const slots = ctx.lanes.slots.batch
+  if (open >= slots) return 'full'
+  if (open > 0 && (await isGathering(parts, network))) return 'gathering'
+  const turn = await pickTurn(parts, network, { alone: false, most: batchMax, open: open / slots })
+  if (turn.relayIds.length > 0) await planTurn(parts, network, turn)
+  await park(parts, turn)
+  return turn.relayIds.length > 0 ? 'sent' : 'nothing'
+}
+
+async function isGathering({ ctx, timings }: RelayerParts, network: Network): Promise<boolean> {
+  const { count, waitedMs } = await findBacklog(ctx.db, network.name, batchMax)
+  return count < batchMax && waitedMs < timings.gatherMs
+}
+
+interface Wanted {
+  readonly alone: boolean
+  readonly most: number
+  /** Share of the slots that is taken: a purpose is sent up to its own share. */
+  readonly open: number
+}
+
+/** Whose turn it is on a network, and what they send. */
+export async function pickTurn(parts: RelayerParts, network: Network, { alone, most, open }: Wanted): Promise<Turn> {
+  const purposes = [...parts.purposes.values()].filter(({ share }) => open < share).map(({ purpose }) => purpose)
+  const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most }
+  const rows = await pickDue(parts.ctx.db, { ...bounds, timeLeftMs: parts.timings.timeLeftMs })
+  return dealTurn({ network: network.name, alone }, rows, most)
+}
+
+/** Puts off queues without anything to send, and then organisations without a queue that has. */
+export async function park({ ctx, timings }: RelayerParts, { emptyQueues, emptyTurns }: Turn): Promise<void> {
+  if (emptyQueues.length === 0 && emptyTurns.length === 0) return
+  await ctx.db.tx(async (tx) => {
+    await parkQueues(tx, emptyQueues, timings.timeLeftMs)
+    await parkTurns(tx, emptyTurns)
+  })
+}
+
+async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Promise<void> {
+  const { ctx } = parts
+  await ctx.lanes.prepare(network, ctx.settlerAddress)
+  const signers = [...new Set(turn.servedQueues.map(({ signer }) => signer as Address))]
+  // Read in the turn that sends: an account that takes on code after its signature was checked (EIP-7702) could burn everybody's gas.
+  const coded = await ctx.chains.on(network).accountsWithCode(signers)
+  const refused = await ctx.db.tx(async (tx) => {
+    const locked = await lockWaiting(tx, turn.relayIds)
+    const [own, others] = partition(locked, ({ signer }) => coded.has(signer))
+    if (own.length > 0)
+      await setAlone(
+        tx,
+        own.map(({ id }) => id),
+      )
+    const { sent, refused } = await admit(parts, tx, others)
+    if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'batch', relays: sent })
+    await moveBack(tx, turn.servedQueues, turn.servedTurns)
+    return refused
+  })
+  await conclude(parts, refused)
+}
+
+interface Planned {
+  readonly slot: 'batch' | 'alone'
+  readonly relays: readonly Relay[]
+}
+
+/** Plans the transaction that carries relays, which the caller has locked. */
+export async function planTransaction(
+  { ctx: { lanes, settlerAddress } }: RelayerParts,
+  tx: Tx,
+  network: Network,
+  { slot, relays }: Planned,
+): Promise<void> {
+  const call = callOf(relays.map(({ payload }) => payload))
+  const planned = { network, ...call, value: 0n, slot, purpose: relayPurpose }
+  const transactionId = await lanes.plan(tx, settlerAddress, planned)
+  await markIncluded(
+    tx,
+    relays.map(({ id }) => id),
+    transactionId,
+  )
+  tx.afterCommit(() => lanes.notify(network))
+}
+
+/** What the features whose relays these are let go now. What they refuse is ended afterwards, in the order of locks that ending has. */
+export async function admit(
+  parts: RelayerParts,
+  tx: Tx,
+  relays: readonly Relay[],
+): Promise<{ readonly sent: readonly Relay[]; readonly refused: readonly FailedRelay[] }> {
+  const judged: (readonly [Relay, Admission])[] = []
+  for (const [name, own] of Map.groupBy(relays, ({ purpose }) => purpose)) {
+    const admissions = await purposeOf(parts, name).admit?.(tx, own)
+    judged.push(...own.map((relay, index) => [relay, admissions?.[index] ?? 'send'] as const))
+  }
+  const waiting = judged.flatMap(([{ id }, admission]) => (admission === 'wait' ? [id] : []))
+  await postpone(tx, waiting, parts.timings.backoff)
+  return {
+    sent: judged.flatMap(([relay, admission]) => (admission === 'send' ? [relay] : [])),
+    refused: judged.flatMap(([relay, admission]) =>
+      typeof admission === 'string' ? [] : [{ relay, fault: admission }],
+    ),
+  }
+}
+
+function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
+  const parts: [T[], T[]] = [[], []]
+  for (const item of items) parts[belongs(item) ? 0 : 1].push(item)
+  return parts
+}

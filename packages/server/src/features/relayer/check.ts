@@ -1,0 +1,93 @@
+import type { Network } from '@purser/protocol'
+import { type Conclusion, conclude } from './ending.ts'
+import { faultOf, findUse, nonceStates } from './forms/index.ts'
+import { purposeOf, type RelayerParts } from './parts.ts'
+import { releaseRelays } from './queue-store.ts'
+import { type CheckRow, stopChecks, takeChecks } from './store.ts'
+
+/** Nonces of which a quorum is asked in one call. */
+const checkedMax = 500
+/** Spent nonces whose transactions are searched at the same time. */
+const searchesAtOnce = 4
+/** How often a relay is sent that the chain would take and whose transaction did not carry it. */
+const attemptsMax = 3
+
+/**
+ * Reads the chain for relays that a transaction did not carry, whose time is over, or that somebody else may have sent. A quorum says of each
+ * nonce what it is at depth, and exactly the relays that it answered for are ended. Every relay was put off before, so that one of which
+ * nobody can tell keeps no other from being read. Answers whether there may be more.
+ */
+export async function checkRelays(parts: RelayerParts, network: Network): Promise<boolean> {
+  const { ctx, timings } = parts
+  const rows = await takeChecks(ctx.db, network.name, { most: checkedMax, ...timings.backoff })
+  if (rows.length === 0) return false
+  const states = await nonceStates(
+    ctx.chains.on(network),
+    rows.map(({ payload }) => payload),
+  )
+  const inState = (state: string) => rows.filter((_, index) => states[index] === state)
+  const [open, expired, used] = [inState('open'), inState('expired'), inState('used')]
+  await release(parts, open)
+  await conclude(parts, [...givenUp(parts, open), ...expired.filter(isUnended).map(asExpired)])
+  await stopChecks(
+    ctx.db,
+    [...open.filter(isWatchedEnough), ...expired.filter((row) => !isUnended(row))].map(({ id }) => id),
+  )
+  await searchUses(parts, network, used)
+  return rows.length === checkedMax
+}
+
+/** Those that came back from a transaction and were sent too often, or burnt their grant. */
+function givenUp(parts: RelayerParts, open: readonly CheckRow[]): Conclusion[] {
+  return open
+    .filter((row) => isReturned(row) && row.attempts >= attemptsMax && purposeOf(parts, row.purpose).refusal === 'fail')
+    .map((relay) => ({ relay, fault: faultOf(relay.payload, 'notCarried') }))
+}
+
+/** Lets those that came back from a transaction be sent again: their nonces are unused at depth. */
+async function release({ ctx }: RelayerParts, open: readonly CheckRow[]): Promise<void> {
+  const again = open.filter((row) => isReturned(row) && row.attempts < attemptsMax)
+  if (again.length > 0)
+    await releaseRelays(
+      ctx.db,
+      again.map(({ id }) => id),
+    )
+}
+
+function isReturned({ state, mayBeSent }: CheckRow): boolean {
+  return state === 'waiting' && !mayBeSent
+}
+
+function isUnended({ state }: CheckRow): boolean {
+  return state === 'waiting' || state === 'withdrawn'
+}
+
+/** A signature that is good for years is not watched for ever. */
+function isWatchedEnough({ state, isPast }: CheckRow): boolean {
+  return (state === 'failed' || state === 'withdrawn') && !isPast
+}
+
+function asExpired(relay: CheckRow): Conclusion {
+  return { relay, fault: faultOf(relay.payload, 'expired') }
+}
+
+async function searchUses(parts: RelayerParts, network: Network, used: readonly CheckRow[]): Promise<void> {
+  const waiting = [...used]
+  const workers = Array.from({ length: Math.min(searchesAtOnce, waiting.length) }, async () => {
+    for (let relay = waiting.shift(); relay !== undefined; relay = waiting.shift())
+      await searchUse(parts, network, relay)
+  })
+  await Promise.all(workers)
+}
+
+async function searchUse(parts: RelayerParts, network: Network, relay: CheckRow): Promise<void> {
+  const { ctx } = parts
+  const use = await findUse(ctx.chains.on(network), relay.payload, relay.createdAt).catch((error: unknown) => {
+    ctx.log.warn({ err: error, network: network.name, relayId: String(relay.id) }, 'the use of a nonce was not found')
+    return { outcome: 'undecided' } as const
+  })
+  if (use.outcome === 'settled') await conclude(parts, [{ relay, transactionHash: use.transactionHash }])
+  if (use.outcome !== 'lost') return
+  if (isUnended(relay)) await conclude(parts, [{ relay, fault: use.fault }])
+  else await stopChecks(ctx.db, [relay.id])
+}

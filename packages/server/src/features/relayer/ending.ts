@@ -1,0 +1,72 @@
+import type { Tx } from '../../platform/db/db.ts'
+import { inLockOrder } from '../../platform/db/lock-order.ts'
+import { purposeOf, type RelayerParts } from './parts.ts'
+import type { FailedRelay, RelayPurpose, SettledRelay } from './port.ts'
+import { lockAsRead, markEnded, markSettled } from './store.ts'
+
+/** What the chain, or the end of a relay's time, decided about a relay that is in no transaction. */
+export type Conclusion = SettledRelay | FailedRelay
+
+/**
+ * Ends relays that were read outside a transaction, one transaction for each organisation and purpose. One that changed meanwhile is left:
+ * what was read of it is no longer so. An organisation whose rows cannot be written keeps no other from being concluded.
+ */
+export async function conclude(parts: RelayerParts, conclusions: readonly Conclusion[]): Promise<void> {
+  const groups = Map.groupBy(conclusions, ({ relay }) => `${relay.organisationId} ${relay.purpose}`)
+  for (const [, group] of inLockOrder(groups)) {
+    const [first] = group
+    if (first === undefined) continue
+    await concludeGroup(parts, purposeOf(parts, first.relay.purpose), group).catch((error: unknown) =>
+      parts.ctx.log.error(
+        { err: error, organisationId: first.relay.organisationId, purpose: first.relay.purpose },
+        'relays could not be ended; the chain is read again',
+      ),
+    )
+  }
+}
+
+function concludeGroup(parts: RelayerParts, purpose: RelayPurpose, group: readonly Conclusion[]): Promise<void> {
+  return parts.ctx.db.tx(async (tx) => {
+    await purpose.lock?.(tx, group.map(({ relay }) => relay.subjectId).toSorted())
+    const unchanged = await lockAsRead(
+      tx,
+      group.map(({ relay }) => relay),
+    )
+    const own = group.filter(({ relay }) => unchanged.has(relay.id))
+    await settle(
+      tx,
+      purpose,
+      own.flatMap((one) => ('fault' in one ? [] : [one])),
+    )
+    await failAll(
+      tx,
+      purpose,
+      own.flatMap((one) => ('fault' in one ? [one] : [])),
+    )
+  })
+}
+
+/** Their money is on chain for good. A relay that had failed becomes settled too: the chain decides. */
+export async function settle(tx: Tx, purpose: RelayPurpose, settled: readonly SettledRelay[]): Promise<void> {
+  if (settled.length === 0) return
+  const moved = await markSettled(
+    tx,
+    settled.map(({ relay }) => relay.id),
+  )
+  const own = settled.filter(({ relay }) => moved.has(relay.id))
+  if (own.length > 0) await purpose.onSettled(tx, own)
+}
+
+async function failAll(tx: Tx, purpose: RelayPurpose, failed: readonly FailedRelay[]): Promise<void> {
+  for (const state of ['expired', 'failed'] as const) {
+    const some = failed.filter(({ fault }) => (fault.kind === 'expired') === (state === 'expired'))
+    if (some.length === 0) continue
+    const moved = await markEnded(
+      tx,
+      some.map(({ relay }) => relay.id),
+      state,
+    )
+    const own = some.filter(({ relay }) => moved.has(relay.id))
+    if (own.length > 0) await purpose.onFailed(tx, own)
+  }
+}

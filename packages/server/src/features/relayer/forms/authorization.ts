@@ -1,0 +1,126 @@
+import {
+  type Call3,
+  decodeAuthorizationUsedLog,
+  decodeTransferLog,
+  encodeTransferWithAuthorization,
+  type Reason,
+  reasonOfRevert,
+  type TransferAuthorization,
+} from '@purser/protocol'
+import type { Chain, Log } from '../../../chain/port.ts'
+import type { AuthorizationPayload, StoredAuthorization } from '../payload.ts'
+import type { RelayFault } from '../port.ts'
+import type { Form, Trial, Use } from './form.ts'
+
+/** Gas for one authorization; what is not used is not paid. Contract accounts may run code of their own. */
+const gasOfKind = { ecdsa: 100_000n, bytes: 400_000n } as const
+const gasOfDeployment = 1_200_000n
+
+/** A signed EIP-3009 authorization. */
+export const authorizationForm: Form<AuthorizationPayload> = {
+  gas: gasOfAuthorization,
+  calls: callsOf,
+  proof: proofIn,
+  expired: () => ({ kind: 'expired', reason: 'invalid_exact_evm_payload_authorization_valid_before' }),
+  notCarried: () => ({ kind: 'not-carried', reason: 'invalid_exact_evm_transaction_failed' }),
+  used: () => ({ kind: 'nonce-used', reason: nonceUsed }),
+  states: (chain, payloads) =>
+    chain.authorizationStates(
+      payloads.map(({ token, from, nonce, validBefore }) => ({
+        token,
+        authorizer: from,
+        nonce,
+        validBefore: BigInt(validBefore),
+      })),
+    ),
+  find,
+  judge,
+}
+
+const nonceUsed: Reason = 'invalid_exact_evm_nonce_already_used'
+
+/** Gas that one authorization costs the operator at most, beside the transaction that carries it. */
+export function gasOfAuthorization({
+  signature,
+  deployment,
+}: Pick<StoredAuthorization, 'signature' | 'deployment'>): bigint {
+  return gasOfKind[signature.kind] + (deployment === null ? 0n : gasOfDeployment)
+}
+
+/** The authorization as it was signed. */
+export function authorizationOf(
+  stored: Omit<StoredAuthorization, 'kind' | 'signature' | 'deployment'>,
+): TransferAuthorization {
+  return {
+    from: stored.from,
+    to: stored.to,
+    value: BigInt(stored.value),
+    validAfter: BigInt(stored.validAfter),
+    validBefore: BigInt(stored.validBefore),
+    nonce: stored.nonce,
+  }
+}
+
+function callsOf(payload: AuthorizationPayload): Call3[] {
+  const { token, deployment, signature } = payload
+  const callData = encodeTransferWithAuthorization(authorizationOf(payload), signature)
+  const transfer: Call3 = { target: token, allowFailure: true, callData }
+  if (deployment === null) return [transfer]
+  return [{ target: deployment.factory, allowFailure: true, callData: deployment.calldata }, transfer]
+}
+
+/**
+ * Says whether the token used the authorization and moved its value from its signer to its receiver. A success status alone proves nothing,
+ * since calls in a batch may fail one by one. Every log is read once, however many payloads there are.
+ */
+function proofIn(logs: readonly Log[]): (payload: AuthorizationPayload) => boolean {
+  const seen = new Set(logs.flatMap((log) => factOf(log) ?? []))
+  return ({ token, from, to, value, nonce }) =>
+    seen.has(fact('used', token, from, nonce)) && seen.has(fact('moved', token, from, to, BigInt(value)))
+}
+
+function factOf(log: Log): string | undefined {
+  const used = decodeAuthorizationUsedLog(log)
+  if (used !== undefined) return fact('used', log.address, used.authorizer, used.nonce)
+  const moved = decodeTransferLog(log)
+  return moved === undefined ? undefined : fact('moved', log.address, moved.from, moved.to, moved.value)
+}
+
+function fact(...words: readonly (string | bigint)[]): string {
+  return words.join(' ').toLowerCase()
+}
+
+/** Anybody may send a signed authorization, so a used nonce is no failure: its transaction says whether this money moved. */
+async function find(chain: Chain, payload: AuthorizationPayload, since: Date): Promise<Use> {
+  const { token, from: authorizer, nonce } = payload
+  const found = await chain.findAuthorizationUse({ token, authorizer, nonce }, { since })
+  if (found.outcome === 'canceled') return { outcome: 'lost', fault: { kind: 'canceled', reason: nonceUsed } }
+  if (found.outcome !== 'used') return { outcome: 'undecided' }
+  const { transactionHash, logs } = found.receipt
+  if (proofIn(logs)(payload)) return { outcome: 'settled', transactionHash }
+  return { outcome: 'lost', fault: { kind: 'nonce-used', reason: nonceUsed } }
+}
+
+async function judge(chain: Chain, payload: AuthorizationPayload): Promise<Trial> {
+  const authorization = authorizationOf(payload)
+  const { token, signature, deployment } = payload
+  const facts = await chain.inspectAuthorization({
+    token,
+    authorization,
+    signature,
+    deployment: deployment === null ? undefined : { factory: deployment.factory, factoryCalldata: deployment.calldata },
+    untrusted: true,
+  })
+  if (facts.nonceUsed) return 'used'
+  if (facts.balance < authorization.value) return shortOf('invalid_exact_evm_insufficient_balance')
+  if (facts.simulation.ok) return 'taken'
+  return refusedFor(facts.simulation.reason)
+}
+
+function shortOf(reason: Reason): RelayFault {
+  return { kind: 'insufficient-balance', reason }
+}
+
+function refusedFor(words: string | null): RelayFault {
+  return { kind: 'refused', reason: reasonOfRevert(words ?? '', 'invalid_exact_evm_transaction_failed') }
+}

@@ -1,0 +1,29 @@
+import type { Address, Call3, Hex } from '@purser/protocol'
+import type { Chain, Log, NonceState } from '../../../chain/port.ts'
+import type { RelayFault } from '../port.ts'
+
+/** `taken`: the latest block would take it. `used`: its nonce is spent by now. Otherwise why the chain refuses it. */
+export type Trial = 'taken' | 'used' | RelayFault
+
+/** What became of a spent nonce. `lost`: it was spent without this money moving. `undecided`: read the chain again later. */
+export type Use =
+  | { readonly outcome: 'settled'; readonly transactionHash: Hex }
+  | { readonly outcome: 'lost'; readonly fault: RelayFault }
+  | { readonly outcome: 'undecided' }
+
+/** One kind of signature: how it is sent, what proves that it was carried out, and what the chain is asked about it. */
+export interface Form<Payload> {
+  /** Gas that it costs the operator at most, beside the transaction that carries it. */
+  gas(payload: Payload): bigint
+  calls(payload: Payload): readonly Call3[]
+  /** Whether these logs of one transaction show that its money moved. */
+  proof(logs: readonly Log[]): (payload: Payload) => boolean
+  expired(payload: Payload): RelayFault
+  used(payload: Payload): RelayFault
+  notCarried(payload: Payload): RelayFault
+  /** What a quorum says of each nonce; at most 500 at once. */
+  states(chain: Chain, payloads: readonly Payload[]): Promise<readonly NonceState[]>
+  find(chain: Chain, payload: Payload, since: Date): Promise<Use>
+  /** Whether the latest block would take it if the settler sent it now. */
+  judge(chain: Chain, payload: Payload, settler: Address): Promise<Trial>
+}

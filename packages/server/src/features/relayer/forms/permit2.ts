@@ -1,0 +1,121 @@
+import {
+  decodeTransferLog,
+  encodePermit2Settle,
+  type Permit2Settlement,
+  type Permit2Transfer,
+  type Reason,
+  reasonOfPermit2Revert,
+  sameAddress,
+} from '@purser/protocol'
+import type { Chain, Log, Permit2Facts } from '../../../chain/port.ts'
+import type { StoredPermit2 } from '../payload.ts'
+import type { RelayFault } from '../port.ts'
+import type { Form, Trial, Use } from './form.ts'
+
+/** Gas that a permit costs the operator at most, beside its transaction. */
+const gasOfPermit2 = 400_000n
+
+/** A signed Permit2 transfer by one of the x402 proxies. It travels alone, because its proxy asks who sends it and its payer may be a contract. */
+export const permit2Form: Form<StoredPermit2> = {
+  gas: () => gasOfPermit2,
+  calls: (stored) => [
+    { target: stored.spender, allowFailure: true, callData: encodePermit2Settle(settlementOf(stored)) },
+  ],
+  proof: proofIn,
+  expired: () => ({ kind: 'expired', reason: 'permit2_deadline_expired' }),
+  used: () => nonceUsed,
+  notCarried: ({ scheme }) => ({
+    kind: 'not-carried',
+    reason: scheme === 'upto' ? 'invalid_upto_evm_transaction_failed' : 'invalid_exact_evm_transaction_failed',
+  }),
+  states: (chain, payloads) =>
+    chain.permitStates(
+      payloads.map(({ owner, nonce, deadline }) => ({ owner, nonce: BigInt(nonce), deadline: BigInt(deadline) })),
+    ),
+  find,
+  judge,
+}
+
+const nonceUsed: RelayFault = { kind: 'nonce-used', reason: 'permit2_invalid_nonce' }
+
+/** Permit2 leaves no log of a nonce: the transaction whose logs these are carries this permit alone. */
+function proofIn(logs: readonly Log[]): (payload: StoredPermit2) => boolean {
+  return ({ token, owner, witness, charged }) =>
+    logs.some((log) => {
+      const moved = sameAddress(log.address, token) ? decodeTransferLog(log) : undefined
+      if (moved === undefined || moved.value !== BigInt(charged)) return false
+      return sameAddress(moved.from, owner) && sameAddress(moved.to, witness.to)
+    })
+}
+
+/** Only a transaction straight to its proxy is proof of a permit; a nonce that is gone without one paid for nothing here. */
+async function find(chain: Chain, stored: StoredPermit2, since: Date): Promise<Use> {
+  const found = await chain.findPermit2Use(transferOf(stored), { amount: BigInt(stored.charged), since })
+  if (found.outcome === 'used') return { outcome: 'settled', transactionHash: found.transactionHash }
+  return found.outcome === 'elsewhere' ? { outcome: 'lost', fault: nonceUsed } : { outcome: 'undecided' }
+}
+
+async function judge(chain: Chain, stored: StoredPermit2, settler: `0x${string}`): Promise<Trial> {
+  const settlement = settlementOf(stored)
+  const facts = await chain.inspectPermit2({ settlement, settler })
+  if (facts.nonceUsed) return 'used'
+  const reason = whyNotPermit2(facts, settlement, true)
+  if (reason === undefined) return 'taken'
+  return { kind: reason === 'permit2_insufficient_balance' ? 'insufficient-balance' : 'refused', reason }
+}
+
+/**
+ * The protocol's reason for what the chain said, or undefined when it would settle. In the order of the reference implementation:
+ * signature, proxy, balance, allowance, and what the contracts said. A spent nonce comes before the money, since nothing can mend it; there
+ * it would be `permit2_simulation_failed`, which tells a payer nothing.
+ */
+export function whyNotPermit2(
+  facts: Permit2Facts,
+  settlement: Permit2Settlement,
+  isProven: boolean,
+): Reason | undefined {
+  if (!isProven && !facts.payerHasCode) return 'invalid_permit2_signature'
+  if (facts.nonceUsed) return 'permit2_invalid_nonce'
+  if (facts.trial.ok && facts.proxyDeployed) return undefined
+  const said = facts.trial.ok ? undefined : reasonOfPermit2Revert(facts.trial.data ?? '0x')
+  if (said === 'invalid_permit2_signature') return said
+  if (!facts.proxyDeployed) return 'permit2_proxy_not_deployed'
+  if (facts.balance < settlement.amount) return 'permit2_insufficient_balance'
+  if (facts.allowance < settlement.amount) return 'permit2_allowance_required'
+  return said ?? (facts.payerHasCode && !isProven ? 'invalid_permit2_signature' : 'permit2_simulation_failed')
+}
+
+/** The signed transfer of a stored permit, as it was signed. */
+export function transferOf(stored: StoredPermit2): Permit2Transfer {
+  const { to, validAfter, facilitator } = stored.witness
+  return {
+    scheme: stored.scheme,
+    spender: stored.spender,
+    owner: stored.owner,
+    token: stored.token,
+    permitted: BigInt(stored.permitted),
+    nonce: BigInt(stored.nonce),
+    deadline: BigInt(stored.deadline),
+    witness: { to, validAfter: BigInt(validAfter), facilitator: facilitator ?? undefined },
+  }
+}
+
+/** What the settler sends to the proxy for a stored permit. */
+export function settlementOf(stored: StoredPermit2): Permit2Settlement {
+  const permit = stored.permit2612
+  return {
+    transfer: transferOf(stored),
+    amount: BigInt(stored.charged),
+    signature: stored.signature,
+    permit2612:
+      permit === null
+        ? undefined
+        : {
+            value: BigInt(permit.value),
+            deadline: BigInt(permit.deadline),
+            v: permit.v === 27 ? 27 : 28,
+            r: permit.r,
+            s: permit.s,
+          },
+  }
+}

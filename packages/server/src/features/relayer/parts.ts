@@ -1,0 +1,42 @@
+import type { Network } from '@purser/protocol'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { RelayPurpose } from './port.ts'
+import type { Backoff } from './store.ts'
+
+export type System = Omit<Ctx, 'tenant'>
+
+export interface RelayTimings {
+  /** How long a process that cannot be reached keeps its networks. */
+  readonly leaseMs: number
+  readonly backoff: Backoff
+  /** How long a small batch waits for more while an earlier one is not in a block yet. */
+  readonly gatherMs: number
+  /** A signature with less time than this left is not sent any more: it would only burn gas. */
+  readonly timeLeftMs: number
+}
+
+/** Of a deployment whose leases last this long. */
+export const relayTimings = (leaseMs: number): RelayTimings => ({
+  leaseMs,
+  backoff: { firstMs: 1_000, mostMs: 300_000 },
+  gatherMs: 600,
+  timeLeftMs: 2_000,
+})
+
+/** Everything that the relayer works with. Chains, lanes, the settler's address and the times come in from outside, by `ctx` and here. */
+export interface RelayerParts {
+  readonly ctx: System
+  /** Those on which signatures are relayed. */
+  readonly networks: readonly Network[]
+  readonly purposes: ReadonlyMap<string, RelayPurpose>
+  readonly timings: RelayTimings
+}
+
+/** Name under which the lane knows the relayer's transactions. */
+export const relayPurpose = 'relays'
+
+export function purposeOf({ purposes }: Pick<RelayerParts, 'purposes'>, name: string): RelayPurpose {
+  const purpose = purposes.get(name)
+  if (purpose === undefined) throw new Error(`no feature registered the relay purpose ${name}`)
+  return purpose
+}

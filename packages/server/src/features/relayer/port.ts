@@ -1,0 +1,101 @@
+import type { Hex } from '@purser/protocol'
+import type { Queryable, Sql, Tx } from '../../platform/db/db.ts'
+import type { OrganisationId } from '../../platform/ids.ts'
+import type { RelayPayload } from './payload.ts'
+
+export const relayStates = ['waiting', 'included', 'settled', 'failed', 'expired', 'withdrawn'] as const
+export type RelayState = (typeof relayStates)[number]
+
+/** Something that somebody signed and the settler sends. */
+export interface Relay {
+  readonly id: bigint
+  readonly network: string
+  /** The feature that it belongs to, and its row there. */
+  readonly purpose: string
+  readonly subjectId: string
+  readonly organisationId: OrganisationId
+  readonly environment: 'test' | 'live'
+  /** In lower case. */
+  readonly signer: string
+  readonly payload: RelayPayload
+  readonly validBefore: Date
+  readonly alone: boolean
+  readonly state: RelayState
+  readonly attempts: number
+  readonly createdAt: Date
+}
+
+/**
+ * Why a relay ended without its money moving. `reason` is x402's word for it. `nonce-used`: another transaction spent or canceled the nonce.
+ * `not-carried`: the chain would take it, and transactions that carried it moved nothing.
+ */
+export interface RelayFault {
+  readonly kind: 'expired' | 'nonce-used' | 'canceled' | 'insufficient-balance' | 'refused' | 'not-carried'
+  readonly reason: string
+}
+
+export interface SettledRelay {
+  readonly relay: Relay
+  readonly transactionHash: Hex
+}
+
+export interface FailedRelay {
+  readonly relay: Relay
+  readonly fault: RelayFault
+}
+
+/** A relay and the newest transaction that carries it. */
+export interface CarriedRelay {
+  readonly relay: Relay
+  readonly hash: Hex
+}
+
+/** What one attempt cost the operator, in gas and in wei. Where nobody can tell a relay's share, it is the whole grant. */
+export interface SpentOnRelay {
+  readonly relay: Relay
+  readonly gas: bigint
+  readonly wei: bigint
+}
+
+/** What a feature decides about a relay that is about to be sent. `wait`: look again in some seconds. A fault ends it. */
+export type Admission = 'send' | 'wait' | RelayFault
+
+/**
+ * A feature whose signatures the relayer sends. Every callback gets all of its relays that come to the step together, runs in the database
+ * transaction that writes the step, and so happens once with it.
+ */
+export interface RelayPurpose {
+  readonly purpose: string
+  /** Of the settler's transactions in flight, the share up to which this purpose is still sent: from 0 to 1. */
+  readonly share: number
+  /** Whether a relay that the chain refuses ends at once, or waits for its signature to expire. */
+  readonly refusal: 'fail' | 'wait'
+  /** Locks the subjects, before their relays, where relays end that are in no transaction. */
+  lock?(tx: Tx, subjectIds: readonly string[]): Promise<void>
+  /** Decides about relays that are about to be sent, in their order. Left out, all are sent. */
+  admit?(tx: Tx, relays: readonly Relay[]): Promise<readonly Admission[]>
+  /** Signed bytes that carry them are stored; comes again for every replacement. */
+  onSent?(tx: Tx, carried: readonly CarriedRelay[]): Promise<void>
+  /** A block, which may still be reorganized away, shows their money moving. */
+  onIncluded?(tx: Tx, carried: readonly CarriedRelay[]): Promise<void>
+  /** The block that `onIncluded` reported is gone; the same bytes are sent again. */
+  onReorganized?(tx: Tx, relays: readonly Relay[]): Promise<void>
+  /** Their transaction is in a block and did not carry them, or can never be in one. */
+  onLeft?(tx: Tx, relays: readonly Relay[]): Promise<void>
+  /** At the confirmation depth, for good. May come for a relay that had failed. */
+  onSettled(tx: Tx, settled: readonly SettledRelay[]): Promise<void>
+  onFailed(tx: Tx, failed: readonly FailedRelay[]): Promise<void>
+  /** What a final transaction really cost, for every relay in it. */
+  onSpent?(tx: Tx, spent: readonly SpentOnRelay[]): Promise<void>
+}
+
+/**
+ * Where other features put what was signed. `source` is a statement that returns `subject_id, network, organisation_id, environment, payload,
+ * valid_before, created_at`; it may be an update.
+ */
+export interface Relays {
+  /** Puts rows into the queue. A withdrawn relay of the same subject is revived. */
+  enqueue(db: Queryable, purpose: string, source: Sql): Promise<void>
+  /** Takes a relay out of the queue, in the caller's transaction. Only one that was never in a transaction can be: answers whether it was. */
+  withdraw(tx: Tx, purpose: string, subjectId: string): Promise<boolean>
+}

@@ -1,0 +1,307 @@
+import { z } from 'zod'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
+
+/** A signer's place in the queue of its network: who has its next turn when. */
+const QueueKey = z.object({
+  network: z.string(),
+  alone: z.boolean(),
+  organisationId: id('org'),
+  purpose: z.string(),
+  signer: z.string(),
+})
+export type QueueKey = z.output<typeof QueueKey>
+export type TurnKey = Omit<QueueKey, 'signer'>
+
+/** Of relay payloads as `payload`: who signed, in which nonce space, under which nonce, and whether it travels alone. */
+const derived = sql`
+  lower(case when payload ->> 'kind' = 'permit2' then payload ->> 'owner' else payload ->> 'from' end) as signer,
+  case when payload ->> 'kind' = 'permit2' then 'permit2' else lower(payload ->> 'token') end as nonce_space,
+  lower(payload ->> 'nonce') as nonce,
+  payload ->> 'kind' = 'permit2' or payload -> 'signature' ->> 'kind' = 'bytes' or coalesce(payload -> 'deployment', 'null') <> 'null' as alone`
+
+/**
+ * Stores relays and their queues in one statement. The queues' rows are locked for key share, so that nobody removes one as empty before
+ * the new relays are committed; a queue that was removed or put off meanwhile is returned by the statement and made due by a second one.
+ */
+export async function insertRelays(db: Queryable, purpose: string, source: Sql): Promise<void> {
+  const late = await db.many(
+    QueueKey,
+    sql`
+    with source as (${source}), given as (select *, ${derived} from source), made as (
+      insert into relays (network, purpose, subject_id, organisation_id, environment, signer, nonce_space, nonce, payload, valid_before, alone,
+        state, next_attempt_at, check_at, created_at)
+      select network, ${purpose}, subject_id, organisation_id, environment, signer, nonce_space, nonce, payload, valid_before, alone,
+        'waiting', now(), valid_before, created_at
+      from given order by network, nonce_space, signer, nonce
+      on conflict (network, nonce_space, signer, nonce) do update
+        set state = 'waiting', payload = excluded.payload, alone = excluded.alone, next_attempt_at = now(), check_at = excluded.valid_before, checks = 0
+        where relays.state = 'withdrawn' and relays.purpose = excluded.purpose and relays.subject_id = excluded.subject_id
+      returning network, alone, organisation_id, purpose, signer
+    ), ${makingDue}`,
+  )
+  if (late.length > 0) await makeDue(db, late)
+}
+
+/** The rest of a statement in which `made` returns the queues of relays that wait from now: makes them due, and returns those that are not. */
+const makingDue = sql`
+    wanted as (
+      select distinct network, alone, organisation_id, purpose, signer from made order by network, alone, organisation_id, purpose, signer
+    ), turns_made as (
+      insert into relay_turns (network, alone, organisation_id, purpose, due_at)
+      select distinct network, alone, organisation_id, purpose, now() from wanted order by network, alone, organisation_id, purpose
+      on conflict do nothing returning network, alone, organisation_id, purpose
+    ), queues_made as (
+      insert into relay_queues (network, alone, organisation_id, purpose, signer, due_at)
+      select network, alone, organisation_id, purpose, signer, now() from wanted order by network, alone, organisation_id, purpose, signer
+      on conflict do nothing returning network, alone, organisation_id, purpose, signer
+    ), turns_kept as (
+      select t.network, t.alone, t.organisation_id, t.purpose, t.due_at from relay_turns t
+      where (t.network, t.alone, t.organisation_id, t.purpose) in (select network, alone, organisation_id, purpose from wanted) for key share
+    ), queues_kept as (
+      select q.network, q.alone, q.organisation_id, q.purpose, q.signer, q.due_at from relay_queues q
+      where (q.network, q.alone, q.organisation_id, q.purpose, q.signer) in (select network, alone, organisation_id, purpose, signer from wanted)
+      for key share
+    )
+    select network, alone, organisation_id, purpose, signer from wanted
+    where (network, alone, organisation_id, purpose) not in (
+        select network, alone, organisation_id, purpose from turns_made
+        union all select network, alone, organisation_id, purpose from turns_kept where due_at <= now())
+      or (network, alone, organisation_id, purpose, signer) not in (
+        select network, alone, organisation_id, purpose, signer from queues_made
+        union all select network, alone, organisation_id, purpose, signer from queues_kept where due_at <= now())
+    order by network, alone, organisation_id, purpose, signer`
+
+/** Makes queues due now, whether they are there or not. */
+export async function makeDue(db: Queryable, queues: readonly QueueKey[]): Promise<void> {
+  await db.run(sql`
+    with wanted as (select distinct * from ${keysOf(queues)}), turns as (
+      insert into relay_turns (network, alone, organisation_id, purpose, due_at)
+      select distinct network, alone, organisation_id, purpose, now() from wanted order by network, alone, organisation_id, purpose
+      on conflict (network, alone, organisation_id, purpose) do update set due_at = least(relay_turns.due_at, excluded.due_at)
+    )
+    insert into relay_queues (network, alone, organisation_id, purpose, signer, due_at)
+    select network, alone, organisation_id, purpose, signer, now() from wanted order by network, alone, organisation_id, purpose, signer
+    on conflict (network, alone, organisation_id, purpose, signer) do update set due_at = least(relay_queues.due_at, excluded.due_at)`)
+}
+
+function keysOf(queues: readonly QueueKey[]): Sql {
+  return sql`unnest(${queues.map(({ network }) => network)}::text[], ${queues.map(({ alone }) => alone)}::boolean[],
+    ${queues.map(({ organisationId }) => organisationId)}::text[], ${queues.map(({ purpose }) => purpose)}::text[],
+    ${queues.map(({ signer }) => signer)}::text[]) as given (network, alone, organisation_id, purpose, signer)`
+}
+
+function turnKeysOf(turns: readonly TurnKey[]): Sql {
+  return sql`unnest(${turns.map(({ network }) => network)}::text[], ${turns.map(({ alone }) => alone)}::boolean[],
+    ${turns.map(({ organisationId }) => organisationId)}::text[], ${turns.map(({ purpose }) => purpose)}::text[])
+    as given (network, alone, organisation_id, purpose)`
+}
+
+const DueRow = z.object({ network: z.string(), batch: z.boolean(), alone: z.boolean(), check: z.boolean() })
+export type DueRow = z.output<typeof DueRow>
+
+/** For each network whether a batch, a relay that travels alone, or a read of the chain is due: a look into an index each. */
+export function listDue(db: Queryable, networks: readonly string[]): Promise<DueRow[]> {
+  return db.many(
+    DueRow,
+    sql`
+    select network,
+      exists (select from relay_turns t where t.network = n.network and not t.alone and t.due_at <= now()) as batch,
+      exists (select from relay_turns t where t.network = n.network and t.alone and t.due_at <= now()) as alone,
+      exists (select from relays r where r.network = n.network and r.check_at is not null and r.check_at <= now()) as check
+    from unnest(${networks}::text[]) as n (network)`,
+  )
+}
+
+const BacklogRow = z.object({ count: z.bigint(), waitedMs: z.number() })
+
+/** How many relays are due for a batch, at most this many, and how long the first of them has waited; bounded, whatever the backlog. */
+export async function findBacklog(
+  db: Queryable,
+  network: string,
+  most: number,
+): Promise<{ readonly count: number; readonly waitedMs: number }> {
+  const { count, waitedMs } = await db.one(
+    BacklogRow,
+    sql`
+    select count(*) as count, coalesce(extract(epoch from now() - min(next_attempt_at)) * 1000, 0)::float8 as waited_ms from (
+      select next_attempt_at from relays
+      where network = ${network} and not alone and state = 'waiting' and next_attempt_at <= now() order by next_attempt_at limit ${most}) as first`,
+  )
+  return { count: Number(count), waitedMs }
+}
+
+const PickedRow = z.object({
+  organisationId: id('org'),
+  purpose: z.string(),
+  turn: z.bigint(),
+  signer: z.string().nullable(),
+  signerTurn: z.bigint().nullable(),
+  relayId: z.bigint().nullable(),
+  place: z.bigint().nullable(),
+})
+/** A queue that has its turn, and one of its relays; without a signer where an organisation has no queue that is due. */
+export type PickedRow = z.output<typeof PickedRow>
+
+export interface PickBounds {
+  readonly network: string
+  readonly alone: boolean
+  readonly purposes: readonly string[]
+  /** Turns of organisations, relays of one signer, and relays and queues of one organisation, at most. */
+  readonly turnsMax: number
+  readonly rowsOfSignerMax: number
+  readonly most: number
+  /** What is left of a signature's time must be longer than this. */
+  readonly timeLeftMs: number
+}
+
+/**
+ * Whose turn it is, without locking anything: organisations by the time of their turn, of each the signers by theirs, of each its first relays
+ * that are due and have enough time left. What it reads is bounded by these numbers and not by what waits.
+ */
+export function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]> {
+  const { network, alone, purposes, turnsMax, rowsOfSignerMax, most, timeLeftMs } = bounds
+  return db.many(
+    PickedRow,
+    sql`
+    with turns as (
+      select organisation_id, purpose, row_number() over (order by due_at, organisation_id, purpose) as turn
+      from (
+        select organisation_id, purpose, due_at from relay_turns
+        where network = ${network} and alone = ${alone} and due_at <= now() and purpose = any(${purposes}::text[])
+        order by due_at, organisation_id, purpose limit ${turnsMax}) as first
+    ), picked as (
+    select t.organisation_id, t.purpose, t.turn, q.signer, q.turn as signer_turn, r.id as relay_id, r.place,
+      row_number() over (partition by t.turn order by r.place, q.turn) as round
+    from turns t
+    left join lateral (
+      select signer, row_number() over (order by due_at, signer) as turn from relay_queues own
+      where own.network = ${network} and own.alone = ${alone} and own.organisation_id = t.organisation_id and own.purpose = t.purpose
+        and due_at <= now()
+      order by due_at, signer limit ${most}
+    ) q on true
+    left join lateral (
+      select id, row_number() over (order by next_attempt_at, id) as place from relays own
+      where own.network = ${network} and own.alone = ${alone} and own.organisation_id = t.organisation_id and own.purpose = t.purpose
+        and own.signer = q.signer and state = 'waiting' and next_attempt_at <= now()
+        and valid_before > now() + ${timeLeftMs}::integer * interval '1 millisecond'
+      order by next_attempt_at, id limit ${rowsOfSignerMax}
+    ) r on true
+    )
+    select organisation_id, purpose, turn, signer, signer_turn, relay_id, place from picked where round <= ${most} or relay_id is null`,
+  )
+}
+
+/** Puts queues and organisations that have had their turn behind all others whose turn has come. */
+export async function moveBack(tx: Tx, queues: readonly QueueKey[], turns: readonly TurnKey[]): Promise<void> {
+  await tx.run(sql`
+    with turns as (
+      update relay_turns t set due_at = now() from ${turnKeysOf(turns)}
+      where t.network = given.network and t.alone = given.alone and t.organisation_id = given.organisation_id and t.purpose = given.purpose
+    )
+    update relay_queues q set due_at = now() from ${keysOf(queues)}
+    where q.network = given.network and q.alone = given.alone and q.organisation_id = given.organisation_id
+      and q.purpose = given.purpose and q.signer = given.signer`)
+}
+
+/**
+ * Puts off queues in which nothing is due until something is, and removes those in which nothing waits. Whoever enqueues at this moment has
+ * the row locked for key share, and then it is left as it is; what is committed by now, the second statement sees.
+ */
+export async function parkQueues(tx: Tx, queues: readonly QueueKey[], timeLeftMs: number): Promise<void> {
+  if (queues.length === 0) return
+  const locked = await tx.many(
+    QueueKey,
+    sql`
+    select q.network, q.alone, q.organisation_id, q.purpose, q.signer from relay_queues q join ${keysOf(queues)}
+      using (network, alone, organisation_id, purpose, signer)
+    order by q.network, q.alone, q.organisation_id, q.purpose, q.signer for update of q skip locked`,
+  )
+  if (locked.length === 0) return
+  await tx.run(sql`
+    with given as (select * from ${keysOf(locked)}), next as (
+      select given.*, (
+        select min(next_attempt_at) from relays r
+        where r.network = given.network and r.alone = given.alone and r.organisation_id = given.organisation_id and r.purpose = given.purpose
+          and r.signer = given.signer and state = 'waiting' and valid_before > now() + ${timeLeftMs}::integer * interval '1 millisecond') as at
+      from given
+    ), removed as (
+      delete from relay_queues q using next n where n.at is null and q.network = n.network and q.alone = n.alone
+        and q.organisation_id = n.organisation_id and q.purpose = n.purpose and q.signer = n.signer
+    )
+    update relay_queues q set due_at = n.at from next n where n.at is not null and q.network = n.network and q.alone = n.alone
+      and q.organisation_id = n.organisation_id and q.purpose = n.purpose and q.signer = n.signer`)
+}
+
+/** The same for organisations in whose queues nothing is due. */
+export async function parkTurns(tx: Tx, turns: readonly TurnKey[]): Promise<void> {
+  if (turns.length === 0) return
+  const locked = await tx.many(
+    QueueKey.omit({ signer: true }),
+    sql`
+    select t.network, t.alone, t.organisation_id, t.purpose from relay_turns t join ${turnKeysOf(turns)}
+      using (network, alone, organisation_id, purpose)
+    order by t.network, t.alone, t.organisation_id, t.purpose for update of t skip locked`,
+  )
+  if (locked.length === 0) return
+  await tx.run(sql`
+    with given as (select * from ${turnKeysOf(locked)}), next as (
+      select given.*, (
+        select due_at from relay_queues q
+        where q.network = given.network and q.alone = given.alone and q.organisation_id = given.organisation_id and q.purpose = given.purpose
+        order by due_at limit 1) as at
+      from given
+    ), removed as (
+      delete from relay_turns t using next n where n.at is null and t.network = n.network and t.alone = n.alone
+        and t.organisation_id = n.organisation_id and t.purpose = n.purpose
+    )
+    update relay_turns t set due_at = n.at from next n where n.at is not null and t.network = n.network and t.alone = n.alone
+      and t.organisation_id = n.organisation_id and t.purpose = n.purpose`)
+}
+
+/**
+ * The queues of relays that have waited this long although they are due, where the queue is gone or put off. There is none unless a process
+ * died at the worst moment; the oldest that wait are looked at, so that one of them comes to the front in time.
+ */
+export function listForgotten(db: Queryable, network: string, waitedMs: number): Promise<QueueKey[]> {
+  return db.many(
+    QueueKey,
+    sql`
+    select distinct r.network, r.alone, r.organisation_id, r.purpose, r.signer from unnest(array[false, true]) as slot (alone) cross join lateral (
+      select network, alone, organisation_id, purpose, signer from relays
+      where network = ${network} and alone = slot.alone and state = 'waiting' and next_attempt_at <= now() - ${waitedMs}::integer * interval '1 millisecond'
+        and valid_before > now()
+      order by next_attempt_at limit 1000) r
+    left join relay_queues q on q.network = r.network and q.alone = r.alone and q.organisation_id = r.organisation_id and q.purpose = r.purpose
+      and q.signer = r.signer and q.due_at <= now()
+    left join relay_turns t on t.network = r.network and t.alone = r.alone and t.organisation_id = r.organisation_id and t.purpose = r.purpose
+      and t.due_at <= now()
+    where q.signer is null or t.purpose is null`,
+  )
+}
+
+/** Lets relays be sent from now on, by the queue of those that travel alone where they do; only those that wait and were not let before. */
+export async function releaseRelays(db: Queryable, relayIds: readonly bigint[]): Promise<void> {
+  const late = await db.many(
+    QueueKey,
+    sql`
+    with made as (
+      update relays set next_attempt_at = now(), check_at = valid_before where id = any(${relayIds}::bigint[]) and state = 'waiting'
+      returning network, alone, organisation_id, purpose, signer
+    ), ${makingDue}`,
+  )
+  if (late.length > 0) await makeDue(db, late)
+}
+
+/** Has relays that were to share a transaction travel alone from now on. */
+export async function setAlone(tx: Tx, relayIds: readonly bigint[]): Promise<void> {
+  const late = await tx.many(
+    QueueKey,
+    sql`
+    with made as (
+      update relays set alone = true where id = any(${relayIds}::bigint[]) and state = 'waiting'
+      returning network, alone, organisation_id, purpose, signer
+    ), ${makingDue}`,
+  )
+  if (late.length > 0) await makeDue(tx, late)
+}

@@ -1,0 +1,352 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { type Sql, sql } from '../../platform/db/db.ts'
+import { dealTurn, type Turn } from './fairness.ts'
+import {
+  findBacklog,
+  listDue,
+  listForgotten,
+  makeDue,
+  moveBack,
+  parkQueues,
+  parkTurns,
+  pickDue,
+  releaseRelays,
+  setAlone,
+} from './queue-store.ts'
+import { relays } from './relays.ts'
+import { lockWaiting, markIncluded, postpone, setToCheck, takeChecks } from './store.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await freshDatabase({ connectionsMax: 8 })
+})
+afterAll(() => database?.drop())
+beforeEach(async () => {
+  for (const table of ['relays', 'relay_queues', 'relay_turns'])
+    await database.db.run({ text: `truncate ${table}`, values: [] })
+})
+
+const network = 'base-sepolia'
+const org = (name: string) => `org_${name.padStart(26, '0')}` as const
+const bounds = {
+  network,
+  alone: false,
+  purposes: ['payments'],
+  turnsMax: 25,
+  rowsOfSignerMax: 8,
+  most: 100,
+  timeLeftMs: 2_000,
+}
+
+interface Given {
+  readonly organisation: string
+  readonly signer: string
+  readonly count: number
+  /** Seconds from now. */
+  readonly endsIn?: number
+  readonly kind?: 'ecdsa' | 'bytes'
+}
+
+/** Statements that put relays of one signer into the queue, as a feature would. */
+function rowsOf({ organisation, signer, count, endsIn = 3_600, kind = 'ecdsa' }: Given): Sql {
+  const signature = kind === 'ecdsa' ? { kind, v: 27, r: '0x01', s: '0x02' } : { kind, signature: '0x01' }
+  const payload = JSON.stringify({
+    from: signer,
+    to: '0x02',
+    value: '1',
+    validAfter: '0',
+    validBefore: '1',
+    signature,
+    deployment: null,
+  })
+  return sql`
+    select ${`${organisation} ${signer} `}::text || gen_random_uuid() as subject_id, ${network}::text as network, ${org(organisation)}::text as organisation_id,
+      'test'::text as environment,
+      ${payload}::jsonb || jsonb_build_object('kind', 'eip3009', 'token', '0xAA', 'nonce', '0x' || md5(${signer}::text || gen_random_uuid())) as payload,
+      now() + ${endsIn}::integer * interval '1 second' as valid_before, now() as created_at
+    from generate_series(1, ${count}::integer)`
+}
+
+const put = (given: Given): Promise<void> => relays.enqueue(database.db, 'payments', rowsOf(given))
+
+async function pick(alone = false): Promise<Turn> {
+  return dealTurn({ network, alone }, await pickDue(database.db, { ...bounds, alone }), bounds.most)
+}
+
+/** One turn as the planner takes it, without a chain: who was served, by organisation and signer. */
+async function takeTurn(): Promise<string[]> {
+  const turn = await pick()
+  const { db } = database
+  const served = await db.tx(async (tx) => {
+    const locked = await lockWaiting(tx, turn.relayIds)
+    await tx.run(
+      sql`update relays set state = 'failed', next_attempt_at = null, check_at = null where id = any(${turn.relayIds}::bigint[])`,
+    )
+    await moveBack(tx, turn.servedQueues, turn.servedTurns)
+    return locked.map(({ subjectId }) => subjectId.split(' ').slice(0, 2).join(' '))
+  })
+  await db.tx(async (tx) => {
+    await parkQueues(tx, turn.emptyQueues, bounds.timeLeftMs)
+    await parkTurns(tx, turn.emptyTurns)
+  })
+  return served
+}
+
+const queueCount = async () =>
+  (
+    await database.db.one(
+      z.object({ count: z.bigint() }),
+      sql`select (select count(*) from relay_queues) + (select count(*) from relay_turns) as count`,
+    )
+  ).count
+
+const dueNow = async () => (await listDue(database.db, [network]))[0]
+
+test('an organisation with a thousand signers waiting delays another’s payment by no turn', async () => {
+  for (let from = 0; from < 1_000; from += 1)
+    if (from % 100 === 0)
+      await Promise.all(
+        Array.from({ length: 100 }, (_, index) => put({ organisation: 'a', signer: `0xa${from + index}`, count: 1 })),
+      )
+  await put({ organisation: 'b', signer: '0xb', count: 3 })
+  const served = await takeTurn()
+  expect(served).toHaveLength(100)
+  expect(served.filter((one) => one === 'b 0xb')).toHaveLength(3)
+})
+
+test('one payer with many signatures delays no other payer of its organisation by more than a turn', async () => {
+  await put({ organisation: 'a', signer: '0xfull', count: 200 })
+  await put({ organisation: 'a', signer: '0xother', count: 1 })
+  expect(await takeTurn()).toContain('a 0xother')
+})
+
+test('organisations share a turn equally, and what one does not use goes to the others', async () => {
+  for (const organisation of ['a', 'b'])
+    for (let signer = 0; signer < 20; signer += 1)
+      await put({ organisation, signer: `0x${organisation}${signer}`, count: 8 })
+  await put({ organisation: 'c', signer: '0xc', count: 4 })
+  const shares = Map.groupBy(await takeTurn(), (one) => one[0])
+  expect([...shares].map(([name, { length }]) => [name, length]).toSorted()).toEqual([
+    ['a', 48],
+    ['b', 48],
+    ['c', 4],
+  ])
+})
+
+test('with more organisations than a turn holds each is served in the first or the second', async () => {
+  const names = Array.from({ length: 40 }, (_, index) => `q${index}`)
+  for (const organisation of names) await put({ organisation, signer: '0x1', count: 20 })
+  const served = [...(await takeTurn()), ...(await takeTurn())]
+  expect(new Set(served.map((one) => one.split(' ')[0]))).toEqual(new Set(names))
+})
+
+test('signatures near their end are not sent, keep nobody waiting, and leave no queue behind', async () => {
+  await put({ organisation: 'a', signer: '0xlate', count: 120, endsIn: 1 })
+  await put({ organisation: 'a', signer: '0xgood', count: 1 })
+  expect(await takeTurn()).toEqual(['a 0xgood'])
+  expect(await takeTurn()).toEqual([])
+  expect(await takeTurn()).toEqual([])
+  expect(await queueCount()).toBe(0n)
+  expect(await dueNow()).toMatchObject({ batch: false })
+})
+
+test('a queue in which everything was postponed comes back when the first of it is due, and a new signature brings it back at once', async () => {
+  await put({ organisation: 'a', signer: '0x1', count: 2 })
+  const { relayIds } = await pick()
+  await postpone(database.db, relayIds, { firstMs: 60_000, mostMs: 60_000 })
+  expect(await takeTurn()).toEqual([])
+  expect(await takeTurn()).toEqual([])
+  expect(await dueNow()).toMatchObject({ batch: false })
+  expect(await queueCount()).toBe(2n)
+  await put({ organisation: 'a', signer: '0x1', count: 1 })
+  expect(await dueNow()).toMatchObject({ batch: true })
+  expect(await takeTurn()).toEqual(['a 0x1'])
+})
+
+test('a signature that is stored while its queue is put off or removed is not forgotten', async () => {
+  const { db } = database
+  await put({ organisation: 'a', signer: '0x1', count: 1 })
+  await takeTurn()
+  const turn = await pick()
+  expect(turn.emptyQueues).toHaveLength(1)
+  // Stored and not committed while the queue is being removed as empty: its row is locked for key share, and stays.
+  await db.tx(async (tx) => {
+    await relays.enqueue(tx, 'payments', rowsOf({ organisation: 'a', signer: '0x1', count: 1 }))
+    await db.tx(async (other) => {
+      await parkQueues(other, turn.emptyQueues, 2_000)
+      await parkTurns(other, turn.emptyTurns)
+    })
+  })
+  expect(await takeTurn()).toEqual(['a 0x1'])
+})
+
+test('a signature that is stored just after its queue was removed, and not yet committed, makes the queue anew', async () => {
+  const { db } = database
+  await put({ organisation: 'a', signer: '0x1', count: 1 })
+  await takeTurn()
+  const turn = await pick()
+  const removing = Promise.withResolvers<void>()
+  const storing = db.tx(async (tx) => {
+    await parkQueues(tx, turn.emptyQueues, 2_000)
+    await parkTurns(tx, turn.emptyTurns)
+    const put = relays.enqueue(db, 'payments', rowsOf({ organisation: 'a', signer: '0x1', count: 1 }))
+    removing.resolve()
+    return { put }
+  })
+  await removing.promise
+  await (await storing).put
+  expect(await takeTurn()).toEqual(['a 0x1'])
+})
+
+test('many processes that store, serve and remove at once lose nothing', async () => {
+  let served = 0
+  let isStoring = true
+  const take = async () => {
+    while (isStoring) served += (await takeTurn()).length
+  }
+  const store = async (process: number) => {
+    for (let round = 0; round < 40; round += 1)
+      await put({ organisation: `q${round % 3}`, signer: `0x${(round + process) % 5}`, count: 2 })
+  }
+  const taking = take()
+  await Promise.all([0, 1, 2].map(store))
+  isStoring = false
+  await taking
+  for (let last = 1; last > 0; served += last) last = (await takeTurn()).length
+  expect(served).toBe(240)
+  for (let turns = 0; turns < 3; turns += 1) await takeTurn()
+  expect(await queueCount()).toBe(0n)
+}, 180_000)
+
+test('what waits in no queue is found by the slow pass', async () => {
+  await put({ organisation: 'a', signer: '0x1', count: 1 })
+  await database.db.run(sql`delete from relay_queues`)
+  await database.db.run(sql`update relays set next_attempt_at = now() - interval '1 minute'`)
+  const forgotten = await listForgotten(database.db, network, 30_000)
+  expect(forgotten).toHaveLength(1)
+  await makeDue(database.db, forgotten)
+  expect(await listForgotten(database.db, network, 30_000)).toEqual([])
+  expect(await takeTurn()).toEqual(['a 0x1'])
+})
+
+test('a relay that is to travel alone leaves the queue of those that share, and one that was read comes back into its own', async () => {
+  const { db } = database
+  await put({ organisation: 'a', signer: '0x1', count: 1 })
+  const { relayIds } = await pick()
+  await db.tx((tx) => setAlone(tx, relayIds))
+  expect((await pick()).relayIds).toEqual([])
+  expect((await pick(true)).relayIds).toEqual(relayIds)
+  await setToCheck(db, relayIds, { firstMs: 0, mostMs: 0 })
+  expect((await pick(true)).relayIds).toEqual([])
+  expect((await takeChecks(db, network, { most: 500, firstMs: 1_000, mostMs: 2_000 })).map(({ id }) => id)).toEqual(
+    relayIds,
+  )
+  await releaseRelays(db, relayIds)
+  expect((await pick(true)).relayIds).toEqual(relayIds)
+})
+
+test('a contract’s signature travels alone from the beginning', async () => {
+  await put({ organisation: 'a', signer: '0x1', count: 1, kind: 'bytes' })
+  expect(await dueNow()).toMatchObject({ batch: false, alone: true })
+})
+
+test('a withdrawn relay is never sent and can be revived, one that was in a transaction cannot be withdrawn', async () => {
+  const { db } = database
+  const source = rowsOf({ organisation: 'a', signer: '0x1', count: 1 })
+  await relays.enqueue(db, 'payments', source)
+  const [waiting] = await db.tx(async (tx) => lockWaiting(tx, (await pick()).relayIds))
+  if (waiting === undefined) throw new Error('nothing waits')
+  const { subjectId } = waiting
+  expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(true)
+  expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(false)
+  expect(await takeTurn()).toEqual([])
+  const again = sql`select subject_id, network, organisation_id, environment, payload, valid_before, created_at from relays where subject_id = ${subjectId}`
+  await relays.enqueue(db, 'payments', again)
+  expect((await pick()).relayIds).toEqual([waiting.id])
+  await db.run(sql`update relays set attempts = 1`)
+  expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(false)
+})
+
+test('what is withdrawn while it is being sent is sent once or not at all', async () => {
+  const { db } = database
+  await put({ organisation: 'a', signer: '0x1', count: 1 })
+  const { relayIds } = await pick()
+  const [row] = await db.many(z.object({ subjectId: z.string() }), sql`select subject_id from relays`)
+  if (row === undefined) throw new Error('nothing waits')
+  await db.run(sql`insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, purpose, status, created_at)
+    values ('ctx_test', ${network}, '0x1', 1, '0x2', '\\x', 0, 1, 'relays', 'planned', now())`)
+  const sending = db.tx(async (tx) => {
+    const locked = await lockWaiting(tx, relayIds)
+    const withdrawing = db.tx((other) => relays.withdraw(other, 'payments', row.subjectId))
+    await markIncluded(
+      tx,
+      locked.map(({ id }) => id),
+      'ctx_test',
+    )
+    return { sent: locked.length, withdrawing }
+  })
+  const { sent, withdrawing } = await sending
+  expect([sent, await withdrawing]).toEqual([1, false])
+})
+
+test('a read of the chain that fails every time backs off and keeps no other waiting', async () => {
+  const { db } = database
+  await put({ organisation: 'a', signer: '0x1', count: 600, endsIn: -1 })
+  const take = () => takeChecks(db, network, { most: 500, firstMs: 60_000, mostMs: 300_000 })
+  const [first, second, third] = [await take(), await take(), await take()]
+  expect([first.length, second.length, third.length]).toEqual([500, 100, 0])
+  expect(new Set([...first, ...second].map(({ id }) => id)).size).toBe(600)
+})
+
+test('with 200,000 waiting an idle look and a turn read by their indexes what they need', async () => {
+  const { db } = database
+  for (let from = 0; from < 200_000; from += 50_000)
+    await db.run(sql`
+      insert into relays (network, purpose, subject_id, organisation_id, environment, signer, nonce_space, nonce, payload, valid_before, alone, state,
+        next_attempt_at, check_at, created_at)
+      select ${network}, 'payments', 'pay ' || n, ${org('a')}, 'test', '0x' || n / 10, '0xaa', '0x' || n, '{}', now() + interval '1 hour', false,
+        'waiting', now(), now() + interval '1 hour', now() from generate_series(${from}::integer, ${from + 49_999}::integer) as n`)
+  await db.run(sql`
+    insert into relay_queues (network, alone, organisation_id, purpose, signer, due_at)
+    select distinct network, alone, organisation_id, purpose, signer, now() from relays`)
+  await db.run(
+    sql`insert into relay_turns (network, alone, organisation_id, purpose, due_at) values (${network}, false, ${org('a')}, 'payments', now())`,
+  )
+  await db.run({ text: 'analyze relays, relay_queues, relay_turns', values: [] })
+
+  const statements: Sql[] = []
+  const spied = { ...db, one: spy(statements, db.one), many: spy(statements, db.many) }
+  await listDue(spied, [network])
+  await findBacklog(spied, network, 100)
+  await pickDue(spied, bounds)
+  await takeChecks(spied, network, { most: 500, firstMs: 1, mostMs: 1 })
+  await listForgotten(spied, network, 30_000)
+  for (const statement of statements) {
+    const { blocks, plan } = await readBy(db, statement)
+    expect(plan).not.toMatch(/Seq Scan on relay(s|_queues)/)
+    expect(blocks).toBeLessThan(6_000)
+  }
+  expect(statements).toHaveLength(5)
+  expect((await readBy(db, statements[0] ?? sql``)).blocks).toBeLessThan(20)
+}, 360_000)
+
+type Read = TestDatabase['db']['many']
+
+function spy<R extends Read | TestDatabase['db']['one']>(statements: Sql[], read: R): R {
+  const spied = (row: z.ZodType, statement: Sql) => {
+    statements.push(statement)
+    return read(row, statement)
+  }
+  return spied as R
+}
+
+/** How many blocks a statement reads, and by which plan. */
+async function readBy(db: TestDatabase['db'], statement: Sql): Promise<{ blocks: number; plan: string }> {
+  const explained = { text: `explain (analyze, buffers) ${statement.text}`, values: statement.values }
+  const rows = await db.many(z.record(z.string(), z.string()), explained)
+  const plan = rows.map((row) => Object.values(row).join('')).join('\n')
+  const blocks = /Buffers: shared hit=(\d+)(?: read=(\d+))?/.exec(plan)
+  return { blocks: Number(blocks?.[1] ?? 0) + Number(blocks?.[2] ?? 0), plan }
+}

@@ -1,0 +1,155 @@
+import type { Network } from '@purser/protocol'
+import { holdLeases } from '../../platform/leases/leases.ts'
+import { pause } from '../../platform/work/runner.ts'
+import { sendAlone } from './alone.ts'
+import { sendBatch } from './batch.ts'
+import { checkRelays } from './check.ts'
+import type { RelayerParts } from './parts.ts'
+import { type DueRow, listDue, listForgotten, makeDue } from './queue-store.ts'
+
+const pollMs = 200
+const gatheringMs = 20
+const failureMs = 500
+const reconcileMs = 30_000
+
+export interface Relayer {
+  /** Something was put into the queue: looks at once. */
+  notify(): void
+  stop(): Promise<void>
+}
+
+/** What there is to do on a network. Each runs by itself: none waits for another. */
+type Task = 'batch' | 'alone' | 'check'
+
+/**
+ * Sends what others signed, on every network of the settler. Of all processes the one that leases a network does so; should two ever overlap,
+ * the rows' locks still let each step happen once.
+ */
+export function startRelayer(parts: RelayerParts): Relayer {
+  const stopping = new AbortController()
+  let woken = Promise.withResolvers<void>()
+  const notify = (): void => {
+    woken.resolve()
+    woken = Promise.withResolvers()
+  }
+  const drivers = parts.networks.map((network) => new NetworkDriver(parts, network, stopping.signal))
+  const leases = holdLeases({
+    deps: parts.ctx,
+    shares: parts.networks.map(({ name }) => ({ scope: scopeOf(name), shard: 0 })),
+    leaseMs: parts.timings.leaseMs,
+    onTaken: notify,
+  })
+  const loop = (async () => {
+    while (!stopping.signal.aborted) {
+      const wake = woken.promise
+      const leased = drivers.filter(({ network }) => leases.held(scopeOf(network.name)).leases.length > 0)
+      await lookOnce(parts, leased).catch(async (error: unknown) => {
+        parts.ctx.log.error({ err: error }, 'the relayer could not look at its queues; it looks again')
+        await pause(failureMs, stopping.signal)
+      })
+      await Promise.race([wake, pause(pollMs, stopping.signal)])
+    }
+  })()
+  return {
+    notify,
+    async stop() {
+      stopping.abort()
+      notify()
+      await loop
+      await Promise.all(drivers.map((driver) => driver.rest()))
+      await leases.stop()
+    },
+  }
+}
+
+function scopeOf(network: string): string {
+  return `relayer/${network}`
+}
+
+/** One statement for all networks that this process leases. */
+async function lookOnce({ ctx }: RelayerParts, leased: readonly NetworkDriver[]): Promise<void> {
+  if (leased.length === 0) return
+  const due = await listDue(
+    ctx.db,
+    leased.map(({ network }) => network.name),
+  )
+  for (const row of due) leased.find(({ network }) => network.name === row.network)?.start(row)
+}
+
+/** One pass over a network by hand: what is due of each kind, once. */
+export async function passRelays(parts: RelayerParts, network: Network): Promise<void> {
+  const [due] = await listDue(parts.ctx.db, [network.name])
+  if (due?.check === true) await checkRelays(parts, network)
+  if (due?.batch === true) await sendBatch(parts, network)
+  if (due?.alone === true) await sendAlone(parts, network)
+}
+
+/** The tasks of one network. */
+class NetworkDriver {
+  readonly network: Network
+  readonly #parts: RelayerParts
+  readonly #stopped: AbortSignal
+  readonly #running = new Map<Task, Promise<void>>()
+  #reconciledAtMs = Number.NEGATIVE_INFINITY
+  #reconciling: Promise<void> | undefined
+
+  constructor(parts: RelayerParts, network: Network, stopped: AbortSignal) {
+    this.#parts = parts
+    this.network = network
+    this.#stopped = stopped
+  }
+
+  /** Resolves when nothing of it is under way. */
+  async rest(): Promise<void> {
+    await Promise.all([...this.#running.values(), this.#reconciling])
+  }
+
+  /** Starts what is due and not under way. */
+  start(due: DueRow): void {
+    const { ctx } = this.#parts
+    for (const task of ['check', 'batch', 'alone'] as const) {
+      if (!due[task] || this.#running.has(task)) continue
+      const run = this.#run(task)
+        .catch(async (error: unknown) => {
+          ctx.log.error({ err: error, network: this.network.name, task }, 'the relayer could not go on; it tries again')
+          await pause(failureMs, this.#stopped)
+        })
+        .finally(() => this.#running.delete(task))
+      this.#running.set(task, run)
+    }
+    this.#reconcile()
+  }
+
+  /** Repeats the task while there is more of it. */
+  async #run(task: Task): Promise<void> {
+    for (let isMore = true; isMore && !this.#stopped.aborted; ) {
+      if (task === 'check') isMore = await checkRelays(this.#parts, this.network)
+      else if (task === 'alone') isMore = await sendAlone(this.#parts, this.network)
+      else {
+        const outcome = await sendBatch(this.#parts, this.network)
+        if (outcome === 'gathering') await pause(gatheringMs, this.#stopped)
+        isMore = outcome === 'sent' || outcome === 'gathering'
+      }
+    }
+  }
+
+  /** Now and then the slow pass, which nothing waits for. */
+  #reconcile(): void {
+    const nowMs = performance.now()
+    if (nowMs - this.#reconciledAtMs < reconcileMs) return
+    this.#reconciledAtMs = nowMs
+    this.#reconciling = reconcile(this.#parts, this.network)
+  }
+}
+
+/** The slow pass beside the protocol of the queues: what a process forgot by dying is put back into its queue. */
+async function reconcile({ ctx }: RelayerParts, network: Network): Promise<void> {
+  try {
+    const forgotten = await listForgotten(ctx.db, network.name, reconcileMs)
+    if (forgotten.length === 0) return
+    ctx.log.error({ network: network.name, queues: forgotten.length }, 'relays waited in no queue; they are put back')
+    await makeDue(ctx.db, forgotten)
+  } catch (error) {
+    ctx.log.warn({ err: error, network: network.name }, 'the queues could not be compared with what waits')
+  }
+}

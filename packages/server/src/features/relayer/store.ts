@@ -1,0 +1,203 @@
+import { z } from 'zod'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
+import { RelayPayload } from './payload.ts'
+import { relayStates } from './port.ts'
+
+export const RelayRow = z.object({
+  id: z.bigint(),
+  network: z.string(),
+  purpose: z.string(),
+  subjectId: z.string(),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  signer: z.string(),
+  payload: RelayPayload,
+  validBefore: z.date(),
+  alone: z.boolean(),
+  state: z.enum(relayStates),
+  attempts: z.number(),
+  createdAt: z.date(),
+})
+export type RelayRow = z.output<typeof RelayRow>
+
+const columns = sql`id, network, purpose, subject_id, organisation_id, environment, signer, payload, valid_before, alone, state, attempts, created_at`
+
+const IdRow = z.object({ id: z.bigint() })
+
+/** Relays that wait to be sent, without locking them. */
+export function listWaiting(db: Queryable, relayIds: readonly bigint[]): Promise<RelayRow[]> {
+  return db.many(
+    RelayRow,
+    sql`select ${columns} from relays where id = any(${relayIds}::bigint[]) and state = 'waiting' order by id`,
+  )
+}
+
+/** Locks those of the relays that still wait and may be sent; one that another process has locked is left out. */
+export function lockWaiting(tx: Tx, relayIds: readonly bigint[]): Promise<RelayRow[]> {
+  return tx.many(
+    RelayRow,
+    sql`
+    select ${columns} from relays where id = any(${relayIds}::bigint[]) and state = 'waiting' and next_attempt_at <= now()
+    order by id for update skip locked`,
+  )
+}
+
+/** Ties relays to the transaction that carries them. */
+export async function markIncluded(tx: Tx, relayIds: readonly bigint[], transactionId: string): Promise<void> {
+  await tx.run(sql`
+    update relays set state = 'included', transaction_id = ${transactionId}, attempts = attempts + 1, next_attempt_at = null, check_at = null, checks = 0
+    where id = any(${relayIds}::bigint[])`)
+}
+
+const CarriedRow = RelayRow.extend({ transactionId: id('ctx') })
+export type CarriedRow = z.output<typeof CarriedRow>
+
+/** The relays of these purposes that transactions carry. */
+export async function listCarried(
+  db: Queryable,
+  transactionIds: readonly string[],
+  purposes: readonly string[],
+): Promise<CarriedRow[]> {
+  if (purposes.length === 0) return []
+  return db.many(
+    CarriedRow,
+    sql`
+    select ${columns}, transaction_id from relays
+    where transaction_id = any(${transactionIds}::text[]) and state = 'included' and purpose = any(${purposes}::text[]) order by id`,
+  )
+}
+
+/**
+ * Their transaction is over without them: they wait again and travel alone, but not before the chain was read. `attempts` is set to this where
+ * it is more.
+ */
+export async function markLeft(
+  tx: Tx,
+  relays: readonly { readonly id: bigint; readonly attempts: number }[],
+): Promise<void> {
+  if (relays.length === 0) return
+  await tx.run(sql`
+    update relays r set state = 'waiting', transaction_id = null, alone = true, attempts = greatest(r.attempts, g.attempts), next_attempt_at = null,
+      check_at = now(), checks = 0
+    from unnest(${relays.map((one) => one.id)}::bigint[], ${relays.map((one) => one.attempts)}::smallint[]) as g (id, attempts)
+    where r.id = g.id and r.state = 'included'`)
+}
+
+/** Postpones relays that may be sent later, each by the next step of its back-off. */
+export async function postpone(
+  db: Queryable,
+  relayIds: readonly bigint[],
+  { firstMs, mostMs }: Backoff,
+): Promise<void> {
+  if (relayIds.length === 0) return
+  await db.run(sql`
+    update relays set next_attempt_at = now() + least(${firstMs}::float8 * 2 ^ checks, ${mostMs}::float8) * interval '1 millisecond', checks = least(checks + 1, 30)
+    where id = any(${relayIds}::bigint[]) and state = 'waiting'`)
+}
+
+/** Has the chain read for relays, by the next step of their back-off, before they are sent. */
+export async function setToCheck(
+  db: Queryable,
+  relayIds: readonly bigint[],
+  { firstMs, mostMs }: Backoff,
+): Promise<void> {
+  if (relayIds.length === 0) return
+  await db.run(sql`
+    update relays set next_attempt_at = null, checks = least(checks + 1, 30),
+      check_at = now() + least(${firstMs}::float8 * 2 ^ checks, ${mostMs}::float8) * interval '1 millisecond'
+    where id = any(${relayIds}::bigint[]) and state = 'waiting'`)
+}
+
+/** Milliseconds before the next attempt: the first, doubled each time, never over the most. */
+export interface Backoff {
+  readonly firstMs: number
+  readonly mostMs: number
+}
+
+const CheckRow = RelayRow.extend({ mayBeSent: z.boolean(), isPast: z.boolean() })
+/** `mayBeSent`: it waits in its queue. `isPast`: its end has passed by the database's clock. */
+export type CheckRow = z.output<typeof CheckRow>
+
+/**
+ * Takes relays of which the chain is to be read, those that are due first, and puts each off by its back-off before anybody asks: one that
+ * fails every time, whatever it does to a process, keeps no other from being read.
+ */
+export function takeChecks(
+  db: Queryable,
+  network: string,
+  { most, firstMs, mostMs }: Backoff & { readonly most: number },
+): Promise<CheckRow[]> {
+  return db.many(
+    CheckRow,
+    sql`
+    with due as (
+      select id from relays where network = ${network} and check_at is not null and check_at <= now() order by check_at limit ${most}
+      for update skip locked
+    )
+    update relays r set check_at = now() + least(${firstMs}::float8 * 2 ^ checks, ${mostMs}::float8) * interval '1 millisecond', checks = least(checks + 1, 30)
+    from due where r.id = due.id
+    returning r.id, network, purpose, subject_id, organisation_id, environment, signer, payload, valid_before, alone, state, attempts, created_at,
+      next_attempt_at is not null as may_be_sent, valid_before <= now() as is_past`,
+  )
+}
+
+/** Nothing can change about these any more, or nobody waits for it any longer. */
+export async function stopChecks(db: Queryable, relayIds: readonly bigint[]): Promise<void> {
+  if (relayIds.length === 0) return
+  await db.run(sql`
+    update relays set check_at = null where id = any(${relayIds}::bigint[]) and state in ('failed', 'expired', 'withdrawn')`)
+}
+
+/** How long after its end a relay whose signature is still good is read once more: somebody else may have sent it. */
+const watchedFor = sql`interval '1 day'`
+
+/** Ends relays that wait or are withdrawn; returns the ids of those that it ended. A failed one is read again at its end. */
+export async function markEnded(
+  tx: Tx,
+  relayIds: readonly bigint[],
+  state: 'failed' | 'expired',
+): Promise<ReadonlySet<bigint>> {
+  const rows = await tx.many(
+    IdRow,
+    sql`
+    update relays set state = ${state}, next_attempt_at = null, checks = 0,
+      check_at = case when ${state === 'failed'} and valid_before > now() then least(valid_before, now() + ${watchedFor}) end
+    where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn') returning id`,
+  )
+  return new Set(rows.map((row) => row.id))
+}
+
+/** Their money moved, whatever was recorded before; returns the ids of those of which that is new. */
+export async function markSettled(tx: Tx, relayIds: readonly bigint[]): Promise<ReadonlySet<bigint>> {
+  const rows = await tx.many(
+    IdRow,
+    sql`
+    update relays set state = 'settled', next_attempt_at = null, check_at = null, checks = 0
+    where id = any(${relayIds}::bigint[]) and state <> 'settled' returning id`,
+  )
+  return new Set(rows.map((row) => row.id))
+}
+
+/** Locks relays in the order of their ids, as wherever several are locked; returns those that are still as they were read. */
+export async function lockAsRead(
+  tx: Tx,
+  read: readonly Pick<RelayRow, 'id' | 'state' | 'attempts'>[],
+): Promise<ReadonlySet<bigint>> {
+  const rows = await tx.many(
+    IdRow,
+    sql`
+    select r.id from relays r
+    join unnest(${read.map((one) => one.id)}::bigint[], ${read.map((one) => one.state)}::text[], ${read.map((one) => one.attempts)}::integer[])
+      as g (id, state, attempts) on r.id = g.id and r.state = g.state and r.attempts = g.attempts
+    order by r.id for update of r`,
+  )
+  return new Set(rows.map((row) => row.id))
+}
+
+/** Takes a relay out of the queue if it was never in a transaction; returns how many rows that changed. */
+export function markWithdrawn(tx: Tx, purpose: string, subjectId: string): Promise<number> {
+  return tx.run(sql`
+    update relays set state = 'withdrawn', next_attempt_at = null, checks = 0, check_at = least(valid_before, now() + ${watchedFor})
+    where purpose = ${purpose} and subject_id = ${subjectId} and state = 'waiting' and attempts = 0 and transaction_id is null`)
+}

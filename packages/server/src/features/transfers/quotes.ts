@@ -1,0 +1,70 @@
+import { formatAmount } from '@purser/protocol'
+import { instantOf } from '../../platform/clock.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import { newId } from '../../platform/ids.ts'
+import type { Recurring } from '../../platform/job.ts'
+import { policyWouldDeny } from '../wallets/index.ts'
+import { floorOfQuote } from './floor.ts'
+import { planTransfer, type TransferPlan } from './plan.ts'
+import { deleteExpiredQuotes, insertQuote, type QuoteRow } from './quote-store.ts'
+import { outgoing } from './record.ts'
+import type { NewTransferQuote, TransferQuote } from './schema.ts'
+
+const quoteMs = 60_000
+/** An expired quote is named as such for so long, and is unknown from then on. */
+const expiredKeptMs = 3_600_000
+const sweptAtOnce = 1_000
+
+/** What a transfer would cost, how it would go and what arrives at least; moves nothing. A transfer may name the quote for 60 seconds. */
+export async function quoteTransfer(ctx: Ctx, request: NewTransferQuote): Promise<TransferQuote> {
+  const plan = await planTransfer(ctx, request, floorOfQuote)
+  const row = rowOf(ctx, request, plan)
+  await insertQuote(ctx.db, ctx.tenant, row)
+  const { coin, toCoin, feeCoin, route, routeReason } = plan
+  const amount = formatAmount(plan.rawAmount, coin.decimals)
+  return {
+    quoteId: row.id,
+    expiresAt: row.expiresAt,
+    fromChain: plan.fromChain,
+    toChain: request.toChain,
+    fromToken: request.fromToken,
+    toToken: request.toToken,
+    amount,
+    toAmount: plan.quote === undefined ? amount : formatAmount(plan.quote.rawOut, toCoin.decimals),
+    minToAmount: formatAmount(row.rawOutMin, toCoin.decimals),
+    feeAmount: formatAmount(plan.rawFee, feeCoin.decimals),
+    feeToken: feeCoin.symbol,
+    route,
+    routeReason,
+    deniedBy: await policyWouldDeny(ctx, outgoing(request, plan)),
+  }
+}
+
+function rowOf(ctx: Ctx, { fromToken, toToken, toAddress }: NewTransferQuote, plan: TransferPlan): QuoteRow {
+  const { source, network, target, rawAmount, route, quote } = plan
+  return {
+    id: newId('qte', ctx),
+    walletId: source.id,
+    toAddress,
+    fromNetwork: network.name,
+    toNetwork: target.name,
+    fromToken,
+    toToken,
+    rawAmount,
+    route,
+    partner: quote?.partner ?? null,
+    rawOutMin: quote?.rawOutMin ?? rawAmount,
+    expiresAt: instantOf(ctx.clock.now().getTime() + quoteMs),
+  }
+}
+
+/** Deletes quotes that expired an hour ago, some at a time. Harmless twice. */
+export const sweepQuotes: Recurring = {
+  name: 'transfers.sweep-quotes',
+  everyMs: 60_000,
+  async run({ db, clock }) {
+    const before = instantOf(clock.now().getTime() - expiredKeptMs)
+    for (let deleted = sweptAtOnce; deleted === sweptAtOnce; )
+      deleted = await deleteExpiredQuotes(db, before, sweptAtOnce)
+  },
+}

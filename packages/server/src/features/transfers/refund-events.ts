@@ -1,0 +1,47 @@
+import { formatAmount } from '@purser/protocol'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { publishEvent } from '../../platform/events.ts'
+import { forTenant } from '../../platform/work/runner.ts'
+import { markRefundOverdue } from './refund-store.ts'
+import type { TransferRow } from './store.ts'
+
+type Work = Omit<Ctx, 'tenant'>
+
+/** Reports, once, that a partner failed and has not given the money back in time. The transfer stays open; the caller has locked its row. */
+export async function publishRefundOverdue(
+  ctx: Work,
+  tx: Tx,
+  transfer: TransferRow,
+  failingSince: Date,
+): Promise<void> {
+  const own = forTenant(ctx, transfer)
+  const { txHash } = transfer
+  const payload = { ...about(transfer), txHash, failingSince: failingSince.toISOString() }
+  await markRefundOverdue(tx, transfer.id, await publishEvent(own, tx, 'transfer.refund_overdue', payload))
+  const details = txHash === null ? {} : { txHash }
+  await own.audit(tx, { action: 'transfers.refund-overdue', target: transfer.id, details })
+}
+
+/** Reports the refund of a transfer whose refund was reported as overdue; the transfer ends in the same transaction. */
+export async function publishRefunded(
+  ctx: Work,
+  tx: Tx,
+  transfer: TransferRow,
+  refundTxHash: string | undefined,
+): Promise<void> {
+  const payload = { ...about(transfer), refundTxHash: refundTxHash ?? null, refundedAt: ctx.clock.now().toISOString() }
+  await publishEvent(forTenant(ctx, transfer), tx, 'transfer.refunded', payload)
+}
+
+function about({
+  id: transactionId,
+  walletId,
+  route,
+  rawAmount,
+  decimals,
+  fromToken: token,
+  fromChain: chain,
+}: TransferRow) {
+  return { transactionId, walletId, route, amount: formatAmount(rawAmount, decimals), token, chain }
+}

@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { id, type SweepId } from '../../../platform/ids.ts'
+import type { AuthorizationPayload } from '../../relayer/index.ts'
+import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
+
+/** A transfer to be signed, and where the child's key is. */
+const UnsignedRow = TransferRow.extend({
+  account: z.number(),
+  childIndex: z.bigint().transform(Number),
+  isPast: z.boolean(),
+})
+/** `isPast`: its end has passed by the database's clock. */
+export type UnsignedRow = z.output<typeof UnsignedRow>
+
+/** A relay's subject: a sweep and one of its children. */
+export function keyOf(subjectId: string): TransferKey {
+  const [sweepId, childAddressId] = subjectId.split(' ')
+  return { sweepId: id('swp').parse(sweepId), childAddressId: id('cad').parse(childAddressId) }
+}
+
+/** Takes transfers of these networks that nobody has signed for yet, those that were tried less often first, and counts a try of each. */
+export function takeUnsigned(db: Queryable, networks: readonly string[], most: number): Promise<UnsignedRow[]> {
+  return db.many(
+    UnsignedRow,
+    sql`
+    with first as (
+      select own.* from unnest(${networks}::text[]) as n (network) cross join lateral (
+        select sweep_id, child_address_id from sweep_transfers
+        where network = n.network and status = 'planned' order by attempt, created_at limit ${most}) own
+      limit ${most}
+    )
+    update sweep_transfers t set attempt = attempt + 1
+    from first f join child_addresses c on c.id = f.child_address_id join master_wallets m on m.id = c.master_wallet_id
+    where t.sweep_id = f.sweep_id and t.child_address_id = f.child_address_id and t.status = 'planned'
+    returning ${columns}, account, child_index, t.valid_before <= now() as is_past`,
+  )
+}
+
+export type SignedTransfer = TransferKey & { readonly payload: AuthorizationPayload }
+
+/** Marks transfers as signed, as a statement whose rows go to the relayer; one that is signed already stays. */
+export function signing(signed: readonly SignedTransfer[]): Sql {
+  return sql`
+    update sweep_transfers t set status = 'signed'
+    from unnest(${signed.map(({ sweepId }) => sweepId)}::text[], ${signed.map(({ childAddressId }) => childAddressId)}::text[],
+      ${signed.map(({ payload }) => JSON.stringify(payload))}::text[]) as given (sweep_id, child_address_id, payload)
+    where t.sweep_id = given.sweep_id and t.child_address_id = given.child_address_id and t.status = 'planned'
+    returning t.sweep_id || ' ' || t.child_address_id as subject_id, t.network, t.organisation_id, t.environment, given.payload::jsonb as payload,
+      t.valid_before, t.created_at`
+}
+
+const AdmittedRow = TransferRow.extend({ isScreened: z.boolean() })
+
+/** Transfers that are about to be sent, and whether all that came to their child of late is screened. */
+export function listToAdmit(tx: Tx, keys: readonly TransferKey[]): Promise<z.output<typeof AdmittedRow>[]> {
+  return tx.many(
+    AdmittedRow,
+    sql`
+    select ${columns}, ${isScreened} as is_screened from sweep_transfers t
+    where (t.sweep_id, t.child_address_id) in (${keysOf(keys)}) and t.status = 'signed'`,
+  )
+}
+
+export function listTransfers(db: Queryable, keys: readonly TransferKey[]): Promise<TransferRow[]> {
+  return db.many(
+    TransferRow,
+    sql`
+    select ${columns} from sweep_transfers t where (t.sweep_id, t.child_address_id) in (${keysOf(keys)}) order by t.from_address`,
+  )
+}
+
+/** The newest hash under which transfers were sent. */
+export async function markSent(tx: Tx, sent: readonly (TransferKey & { readonly hash: string })[]): Promise<void> {
+  await tx.run(sql`
+    update sweep_transfers t set status = 'sent', tx_hash = s.hash
+    from unnest(${sent.map(({ sweepId }) => sweepId)}::text[], ${sent.map(({ childAddressId }) => childAddressId)}::text[],
+      ${sent.map(({ hash }) => hash)}::text[]) as s (sweep_id, child_address_id, hash)
+    where t.sweep_id = s.sweep_id and t.child_address_id = s.child_address_id and t.status in ('signed', 'sent')`)
+}
+
+/** They wait again: the transaction that carried them did not move their money, so that its hash says nothing about them. */
+export async function markLeft(tx: Tx, keys: readonly TransferKey[]): Promise<void> {
+  await tx.run(sql`
+    update sweep_transfers set status = 'signed', tx_hash = null
+    where (sweep_id, child_address_id) in (${keysOf(keys)}) and status = 'sent'`)
+}
+
+/** Locks the sweeps of transfers about to end, in one order, so that the last to end sees that it is the last. */
+export async function lockSweeps(tx: Tx, sweepIds: readonly SweepId[]): Promise<void> {
+  await tx.many(
+    z.object({ id: id('swp') }),
+    sql`select id from sweeps where id = any(${sweepIds}::text[]) order by id for update`,
+  )
+}
+
+const EndedRow = z.object({
+  childAddressId: id('cad'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  network: z.string(),
+  createdAt: z.date(),
+  gasReservedNanoUsd: z.string().transform((text) => BigInt(text)),
+})
+/** `gasReservedNanoUsd`: what it reserved until it ended. */
+export type EndedRow = z.output<typeof EndedRow>
+
+/** Ends transfers; answers those of which that is new. One that had failed becomes swept too: the chain decides. */
+export function markEnded(
+  tx: Tx,
+  transfers: readonly TransferKey[],
+  end: { readonly status: 'swept'; readonly txHash: string } | { readonly status: 'failed'; readonly reason: string },
+): Promise<EndedRow[]> {
+  const [txHash, reason] = end.status === 'swept' ? [end.txHash, null] : [null, end.reason]
+  return tx.many(
+    EndedRow,
+    sql`
+    with before as (
+      select sweep_id, child_address_id, gas_reserved_nano_usd from sweep_transfers
+      where (sweep_id, child_address_id) in (${keysOf(transfers)})
+        and (status in ('planned', 'signed', 'sent') or (status = 'failed' and ${end.status === 'swept'}))
+      order by sweep_id, child_address_id for update
+    )
+    update sweep_transfers t set status = ${end.status}, tx_hash = ${txHash}, failure_reason = ${reason}, gas_reserved_nano_usd = 0
+    from before b where t.sweep_id = b.sweep_id and t.child_address_id = b.child_address_id
+    returning t.child_address_id, t.organisation_id, t.environment, t.network, t.created_at, b.gas_reserved_nano_usd::text`,
+  )
+}

@@ -1,0 +1,52 @@
+import type { Network } from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { relays } from '../../relayer/index.ts'
+import { signGasless } from '../gasless.ts'
+import { endPlanned, networkOf } from './outcome.ts'
+import { sweepPurpose } from './relay.ts'
+import { type SignedTransfer, signing, takeUnsigned, type UnsignedRow } from './relay-store.ts'
+
+type System = Omit<Ctx, 'tenant'>
+
+const signedPerTurnMax = 200
+
+/**
+ * Has children sign their transfers and puts these into the relayer's queue, in one statement. Running twice is harmless: of two signatures under
+ * one nonce the first is stored, and a token takes the nonce once.
+ */
+export const signSweeps: Recurring = {
+  name: 'wallets.sign-sweeps',
+  everyMs: 300,
+  async run(ctx) {
+    const networks = ctx.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009)
+    while ((await signSome(ctx, networks)) === signedPerTurnMax);
+  },
+}
+
+/** Answers how many were signed. One that cannot be signed comes after those that were tried less often. */
+async function signSome(ctx: System, networks: readonly Network[]): Promise<number> {
+  const names = networks.map(({ name }) => name)
+  const planned = await takeUnsigned(ctx.db, names, signedPerTurnMax)
+  if (planned.length === 0) return 0
+  const tried = await Promise.all(planned.map((transfer) => signOne(ctx, transfer)))
+  const signed = tried.filter((one) => one !== undefined)
+  if (signed.length > 0) await relays.enqueue(ctx.db, sweepPurpose, signing(signed))
+  return signed.length
+}
+
+/** One without a signature that has expired ends here: nobody can ever have sent it. */
+async function signOne(ctx: System, transfer: UnsignedRow): Promise<SignedTransfer | undefined> {
+  const { sweepId, childAddressId, organisationId, environment, account, childIndex: index } = transfer
+  try {
+    const signer = ctx.walletKeys.signer(
+      { organisationId, environment },
+      { account, index, address: transfer.fromAddress },
+    )
+    return { sweepId, childAddressId, payload: await signGasless(signer, networkOf(transfer.network), transfer) }
+  } catch (error) {
+    ctx.log.error({ err: error, sweepId }, 'a transfer of a sweep could not be signed; it is tried again')
+    if (transfer.isPast) await endPlanned(ctx, transfer, 'authorization-expired')
+    return undefined
+  }
+}

@@ -1,0 +1,178 @@
+import { type Address, bytesToHex, type Hex, hexToBytes, isHex, keccak256, sameAddress, utf8 } from '@purser/protocol'
+import { z } from 'zod'
+import type { CallMeaning } from './guard.ts'
+import type { RouteRequest } from './port.ts'
+
+const uintText = z
+  .string()
+  .regex(/^(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/)
+  .transform(BigInt)
+const uint32 = z.int().min(0).max(4_294_967_295)
+const hexBytes = z.string().max(4_096).refine(isHex)
+const chainName = z.string().min(1).max(64)
+
+/**
+ * What Relay's solver commits to for a deposit, and what the settlement decides by (relayprotocol/relay-settlement, packages/sdk,
+ * `Order`, version 1). Accounts and tokens are of EVM chains: of others none is given.
+ */
+export const Order = z.object({
+  version: z.literal('v1'),
+  solverChainId: chainName,
+  solver: hexBytes,
+  salt: uintText,
+  inputs: z
+    .array(
+      z.object({
+        payment: z.object({ chainId: chainName, currency: hexBytes, amount: uintText, weight: uintText }),
+        refunds: z
+          .array(
+            z.object({
+              chainId: chainName,
+              recipient: hexBytes,
+              currency: hexBytes,
+              minimumAmount: uintText,
+              deadline: uint32,
+              extraData: hexBytes,
+            }),
+          )
+          .max(8),
+      }),
+    )
+    .max(8),
+  output: z.object({
+    chainId: chainName,
+    payments: z
+      .array(z.object({ recipient: hexBytes, currency: hexBytes, minimumAmount: uintText, expectedAmount: uintText }))
+      .max(8),
+    calls: z.array(hexBytes).max(8),
+    deadline: uint32,
+    extraData: hexBytes,
+  }),
+  fees: z
+    .array(
+      z.object({
+        recipientChainId: chainName,
+        recipient: hexBytes,
+        currencyChainId: chainName,
+        currency: hexBytes,
+        amount: uintText,
+      }),
+    )
+    .max(16),
+})
+export type Order = z.output<typeof Order>
+
+const types = {
+  Fee: 'Fee(string recipientChainId,bytes recipient,string currencyChainId,bytes currency,uint256 amount)',
+  Input: 'Input(InputPayment payment,InputRefund[] refunds)',
+  InputPayment: 'InputPayment(string chainId,bytes currency,uint256 amount,uint256 weight)',
+  InputRefund:
+    'InputRefund(string chainId,bytes recipient,bytes currency,uint256 minimumAmount,uint32 deadline,bytes extraData)',
+  Order:
+    'Order(string version,string solverChainId,address solver,uint256 salt,Input[] inputs,Output output,Fee[] fees)',
+  Output: 'Output(string chainId,OutputPayment[] payments,uint32 deadline,bytes[] calls,bytes extraData)',
+  OutputPayment: 'OutputPayment(bytes recipient,bytes currency,uint256 minimumAmount,uint256 expectedAmount)',
+} as const
+
+/** Each type with those that it names, in the order of their names (EIP-712, "Definition of encodeType"). */
+const typeHashes = {
+  fee: textWord(types.Fee),
+  input: textWord(types.Input + types.InputPayment + types.InputRefund),
+  inputPayment: textWord(types.InputPayment),
+  inputRefund: textWord(types.InputRefund),
+  order: textWord(
+    types.Order + types.Fee + types.Input + types.InputPayment + types.InputRefund + types.Output + types.OutputPayment,
+  ),
+  output: textWord(types.Output + types.OutputPayment),
+  outputPayment: textWord(types.OutputPayment),
+}
+
+/** The number under which an order's deposit is made: its EIP-712 `hashStruct`, without a domain. No other order has it. */
+export function orderIdOf({ version, solverChainId, solver, salt, inputs, output, fees }: Order): Hex {
+  const inputWords = inputs.map(({ payment, refunds }) => {
+    const { chainId, currency, amount, weight } = payment
+    const paid = hashed(typeHashes.inputPayment, textWord(chainId), bytesWord(currency), word(amount), word(weight))
+    return hashed(typeHashes.input, paid, hashed(...refunds.map(refundWord)))
+  })
+  const feeWords = fees.map((fee) =>
+    hashed(
+      typeHashes.fee,
+      textWord(fee.recipientChainId),
+      bytesWord(fee.recipient),
+      textWord(fee.currencyChainId),
+      bytesWord(fee.currency),
+      word(fee.amount),
+    ),
+  )
+  const head = [textWord(version), textWord(solverChainId), word(BigInt(solver)), word(salt)]
+  return `0x${hashed(typeHashes.order, ...head, hashed(...inputWords), outputWord(output), hashed(...feeWords))}`
+}
+
+function refundWord(refund: Order['inputs'][number]['refunds'][number]): string {
+  return hashed(
+    typeHashes.inputRefund,
+    textWord(refund.chainId),
+    bytesWord(refund.recipient),
+    bytesWord(refund.currency),
+    word(refund.minimumAmount),
+    word(BigInt(refund.deadline)),
+    bytesWord(refund.extraData),
+  )
+}
+
+function outputWord({ chainId, payments, deadline, calls, extraData }: Order['output']): string {
+  const paymentWords = payments.map(({ recipient, currency, minimumAmount, expectedAmount }) => {
+    const amounts = [word(minimumAmount), word(expectedAmount)]
+    return hashed(typeHashes.outputPayment, bytesWord(recipient), bytesWord(currency), ...amounts)
+  })
+  const last = [word(BigInt(deadline)), hashed(...calls.map(bytesWord)), bytesWord(extraData)]
+  return hashed(typeHashes.output, textWord(chainId), hashed(...paymentWords), ...last)
+}
+
+function hashed(...words: readonly string[]): string {
+  return bytesWord(`0x${words.join('')}`)
+}
+
+function bytesWord(bytes: Hex): string {
+  return bytesToHex(keccak256(hexToBytes(bytes))).slice(2)
+}
+
+function textWord(text: string): string {
+  return bytesToHex(keccak256(utf8(text))).slice(2)
+}
+
+function word(value: bigint): string {
+  return value.toString(16).padStart(64, '0')
+}
+
+/** What Relay's settlement calls the chains here (relayprotocol/relay-depository, deployments/addresses.prod.json). */
+const chainNames: readonly string[] = ['ethereum', 'base', 'optimism', 'arbitrum', 'polygon', 'tempo']
+
+/**
+ * What an order pays for what it takes; undefined for one that is not plain: one input, one payment, no calls, and a refund that is the
+ * sender's, in a token of the two ends. How much a refund is the order does not bound.
+ */
+export function readOrder(order: Order, request: RouteRequest): Omit<CallMeaning, 'changes'> | undefined {
+  const { from, to, fromAddress } = request
+  const { inputs, output } = order
+  const [[input], [payment]] = [inputs, output.payments]
+  if (input === undefined || inputs.length > 1 || payment === undefined || output.payments.length > 1) return undefined
+  if (output.calls.length > 0 || input.payment.chainId !== from.network.name) return undefined
+  if (![from, to].every(({ network }) => chainNames.includes(network.name)) || output.chainId !== to.network.name)
+    return undefined
+  const isOurs = ({ chainId, recipient, currency }: (typeof input.refunds)[number]) =>
+    isSame(recipient, fromAddress) &&
+    [from, to].some(({ network, token }) => chainId === network.name && isSame(currency, token.address))
+  if (input.refunds.length === 0 || !input.refunds.every(isOurs)) return undefined
+  const { recipient, currency, minimumAmount } = payment
+  if (recipient.length !== 42 || currency.length !== 42 || input.payment.currency.length !== 42) return undefined
+  return {
+    spends: { token: input.payment.currency, rawAmount: input.payment.amount },
+    arrives: { chainId: to.network.chainId, token: currency, recipient, rawMin: minimumAmount },
+    refundTo: fromAddress,
+  }
+}
+
+function isSame(bytes: Hex, account: Address): boolean {
+  return bytes.length === account.length && sameAddress(bytes, account)
+}

@@ -1,0 +1,90 @@
+import { bytesToHex } from '@purser/protocol'
+import type { Deps } from '../ctx.ts'
+import { pause } from '../work/runner.ts'
+import {
+  type HeldLeases,
+  insertShares,
+  type Lease,
+  readNextEnd,
+  releaseLeases,
+  renewLeases,
+  type Share,
+  takeLeases,
+} from './store.ts'
+
+export interface LeaseOptions {
+  readonly deps: Pick<Deps, 'db' | 'random' | 'log'>
+  readonly shares: readonly Share[]
+  /** How long a holder that cannot be reached keeps its shares. */
+  readonly leaseMs: number
+  /** Called when shares of the scope were taken. */
+  readonly onTaken: (scope: string) => void
+}
+
+/** The shares that this process works on. */
+export interface Leases {
+  /** Those of the scope that it holds, as far as it knows; what is written under them is fenced by the rows. */
+  held(scope: string): HeldLeases
+  /** Ends them at once. What works under them has ended before. */
+  stop(): Promise<void>
+}
+
+/** After the end of another's lease, so that the database's clock has passed it. */
+const afterEndMs = 20
+const failureMs = 500
+
+/**
+ * Takes every share that no process holds, renews its leases every third of their length, and takes those of a process that went away as soon
+ * as they end. Nothing here waits for a connection of that process to fail. One statement renews all, however many shares there are.
+ */
+export function holdLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Leases {
+  const { db, log } = deps
+  const ownerToken = bytesToHex(deps.random.bytes(16))
+  const stopping = new AbortController()
+  let leases: readonly Lease[] = []
+  let areRowsThere = false
+
+  const takeFree = async (): Promise<number> => {
+    const others = shares.filter((share) => !leases.some((lease) => isSame(lease, share)))
+    if (others.length === 0) return leaseMs
+    const taken = await takeLeases(db, others, { ownerToken, leaseMs })
+    leases = [...leases, ...taken]
+    for (const scope of new Set(taken.map((lease) => lease.scope))) onTaken(scope)
+    const waiting = others.filter((share) => !taken.some((lease) => isSame(lease, share)))
+    const ms = waiting.length === 0 ? undefined : await readNextEnd(db, waiting)
+    return ms === undefined ? leaseMs : Math.max(0, ms) + afterEndMs
+  }
+  const turn = async (): Promise<number> => {
+    if (!areRowsThere) await insertShares(db, shares)
+    areRowsThere = true
+    if (leases.length > 0) {
+      const renewed = await renewLeases(db, leases, { ownerToken, leaseMs })
+      if (renewed.length < leases.length) log.warn({ lost: leases.length - renewed.length }, 'leases were lost')
+      leases = renewed
+    }
+    return takeFree()
+  }
+  const loop = (async () => {
+    while (!stopping.signal.aborted) {
+      const ms = await turn().catch((error: unknown) => {
+        log.warn({ err: error }, 'leases could not be renewed; tried again')
+        return failureMs
+      })
+      await pause(Math.min(ms, leaseMs / 3), stopping.signal)
+    }
+  })()
+  return {
+    held: (scope) => ({ scope, ownerToken, leaseMs, leases: leases.filter((lease) => lease.scope === scope) }),
+    async stop() {
+      stopping.abort()
+      await loop
+      const last = leases
+      leases = []
+      if (last.length > 0) await releaseLeases(db, last, ownerToken).catch(() => undefined)
+    },
+  }
+}
+
+function isSame(left: Share, right: Share): boolean {
+  return left.scope === right.scope && left.shard === right.shard
+}

@@ -1,0 +1,74 @@
+import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { freshDatabase, type TestDatabase } from '../database.ts'
+import { type Answer, request } from '../world.ts'
+import { sign } from './load.ts'
+import { endEveryService, type Service, spawnService } from './service.ts'
+import { aDeployment, type Deployment, verifyBody } from './stage.ts'
+
+let database: TestDatabase
+let chain: DevChain
+let deployment: Deployment
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.5 })
+  deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '500', LEASE_MS: '3000' } })
+})
+afterAll(async () => {
+  await endEveryService()
+  await chain?.stop()
+  await database?.drop()
+})
+
+const start = (role: 'api' | 'work') => spawnService(deployment.env, [`--role=${role}`]).up()
+
+/** How many shares of the network's lanes are leased, by owner. */
+async function ownersOf(): Promise<readonly { readonly owner: string; readonly count: bigint }[]> {
+  const Row = z.object({ owner: z.string(), count: z.bigint() })
+  const leased = sql`select owner_token as owner, count(*) as count from leases
+    where scope = 'lanes/base-sepolia' and until > clock_timestamp() group by owner_token`
+  return database.db.many(Row, leased)
+}
+
+let signed = 0
+
+/** Verifies a payment and asks for its settlement until it is settled. */
+async function settle({ base }: Service): Promise<Answer> {
+  const { credential } = await sign(deployment, signed)
+  signed += 1
+  const post = (path: string, body: unknown) => request(base, { key: deployment.testKey, method: 'POST', path, body })
+  const verified = await post('/payments/verify', verifyBody(deployment.wallet.id, credential))
+  const { paymentId, settlementToken } = verified.body
+  const settlement = () => post('/payments/settle', { paymentId, settlementToken })
+  await expect.poll(async () => (await settlement()).status, { timeout: 90_000, interval: 50 }).toBe(200)
+  return settlement()
+}
+
+test('a worker that is paused with its connections open is replaced within seconds, and pays nothing twice when it goes on', {
+  timeout: 450_000,
+}, async () => {
+  const api = await start('api')
+  const before = await tokenBalance(chain, 'USDC', deployment.wallet.address)
+  const first = await start('work')
+  await expect.poll(ownersOf, { timeout: 10_000 }).toMatchObject([{ count: 8n }])
+  const [own] = await ownersOf()
+  const second = await start('work')
+  await settle(api)
+
+  const under = [settle(api), settle(api), settle(api)]
+  first.child.kill('SIGSTOP')
+  const others = async () => (await ownersOf()).filter(({ owner }) => owner !== own?.owner)
+  const begun = performance.now()
+  await expect.poll(others, { timeout: 10_000, interval: 20 }).toMatchObject([{ count: 8n }])
+  expect(performance.now() - begun, 'its leases end by the clock of the database').toBeLessThan(7_000)
+  await settle(api)
+  await Promise.all(under)
+
+  first.child.kill('SIGCONT')
+  for (let count = 0; count < 5; count++) await settle(api)
+  expect((await tokenBalance(chain, 'USDC', deployment.wallet.address)) - before).toBe(10n * 10_000n)
+  expect(await Promise.all([first, second, api].map((service) => service.end('SIGTERM')))).toEqual([0, 0, 0])
+})

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createRecorder } from '../src/features/payments/index.ts'
+import { changeCounters, changeGas, dayOf, monthOf } from '../src/features/plans/index.ts'
+import { sql } from '../src/platform/db/db.ts'
+import { newId } from '../src/platform/ids.ts'
+import { forTenant, systemCtx } from '../src/platform/work/runner.ts'
+import { paymentOf } from './sim/simulation.ts'
+import { aStage, type Stage } from './sim/stage.ts'
+
+let stage: Stage
+
+beforeAll(async () => {
+  stage = await aStage()
+})
+afterAll(() => stage?.stop())
+
+test('a payment that is recorded while another ends locks the month’s count before the gas budget, as ending does', async () => {
+  const { db, deps, network } = stage
+  const [tenant] = stage.tenants
+  if (tenant === undefined) throw new Error('there is no organization')
+  const apiKeyId = newId('key', deps)
+  const ctx = { ...forTenant(systemCtx(deps), tenant), actor: { kind: 'api-key', apiKeyId } as const }
+  const [from, to, nonce] = [`0x${'1'.repeat(40)}`, `0x${'2'.repeat(40)}`, `0x${'3'.repeat(64)}`] as const
+  const authorization = { from, to, value: 10_000n, validBefore: 4_000_000_000n, nonce }
+  const payment = paymentOf(ctx, stage, { authorization, isContract: false, apiKeyId })
+  const record = createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 15n, openPerPayerMax: 100, verifiedMsMax: 60_000 })
+  const isWaiting = async (): Promise<boolean> => {
+    const statement = sql`select 1 as one from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return (await db.many(z.object({}), statement)).length > 0
+  }
+  let recording: Promise<void> | undefined
+  await db.tx(async (tx) => {
+    await changeCounters(tx, [{ tenant, kind: 'payments', period: monthOf(payment.createdAt), n: 1 }])
+    recording = record({ ctx, payment })
+    await expect.poll(isWaiting, { interval: 20 }).toBe(true)
+    await changeGas(tx, [{ tenant, network: network.name, day: dayOf(payment.createdAt), nanoUsd: 1n }])
+  })
+  await recording
+  const { used } = await db.one(
+    z.object({ used: z.bigint() }),
+    sql`select used from usage_counters where kind = 'payments'`,
+  )
+  expect(used).toBe(2n)
+})

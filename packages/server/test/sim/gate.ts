@@ -1,0 +1,155 @@
+import type { Db, Queryable, Sql, Tx } from '../../src/platform/db/db.ts'
+import { Death } from '../mortal.ts'
+import type { Chance } from './chance.ts'
+
+/** One process: what it does is cut into steps, and it can be gone at each. */
+export interface Life {
+  readonly name: string
+  isDead: boolean
+}
+
+interface Waiting {
+  readonly life: Life
+  readonly go: () => void
+}
+
+/** How often the database is asked whether what runs waits for a lock. */
+const lookMs = 6
+
+/**
+ * Lets the steps of all processes happen one after the other, in an order that only chance knows. A step is a statement, the beginning or the
+ * end of a transaction, or a call to a node.
+ */
+export class Gate {
+  readonly #chance: Chance
+  readonly #waiting: Waiting[] = []
+  #running = 0
+  #rested = Promise.withResolvers<void>()
+  /** Of a thousand steps, at how many a process is gone. */
+  deaths = 0
+  steps = 0
+
+  readonly #countLocked: () => Promise<number>
+
+  /** `countLocked`: how many statements wait for a lock now. */
+  constructor(chance: Chance, countLocked: () => Promise<number>) {
+    this.#chance = chance
+    this.#countLocked = countLocked
+  }
+
+  /** A step of a process, which may be gone before and after it. */
+  async step<T>(life: Life, doing: () => Promise<T>): Promise<T> {
+    await this.turn(life)
+    return this.during(life, doing)
+  }
+
+  /** Waits until it is this process's turn. */
+  turn(life: Life): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = (): void => (life.isDead ? reject(new Death(life.name)) : resolve())
+      this.#waiting.push({ life, go })
+    })
+  }
+
+  async during<T>(life: Life, doing: () => Promise<T>): Promise<T> {
+    this.enter()
+    try {
+      const result = await doing()
+      if (life.isDead) throw new Death(life.name)
+      return result
+    } finally {
+      this.leave()
+    }
+  }
+
+  enter(): void {
+    this.#running += 1
+    this.steps += 1
+  }
+
+  leave(): void {
+    this.#running -= 1
+    if (this.#running > 0) return
+    this.#rested.resolve()
+    this.#rested = Promise.withResolvers()
+  }
+
+  /** Gives turns until all of the work is done. */
+  async drain(work: readonly Promise<unknown>[]): Promise<void> {
+    let isDone = false
+    void Promise.allSettled(work).then(() => {
+      isDone = true
+    })
+    for (let idle = 0; !isDone; ) {
+      await this.#quiet()
+      if (isDone) return
+      const [next] = this.#waiting.length === 0 ? [] : this.#waiting.splice(this.#chance.below(this.#waiting.length), 1)
+      idle = next === undefined ? idle + 1 : 0
+      if (idle > 20_000) throw new Error('the simulation stands still')
+      if (next === undefined) continue
+      const isKilled = this.#chance.happens(this.deaths / 1_000)
+      const isBefore = this.#chance.happens(0.5)
+      if (isKilled && isBefore) next.life.isDead = true
+      next.go()
+      if (isKilled && !isBefore) next.life.isDead = true
+    }
+  }
+
+  /** Until nothing runs but what waits for a lock, and what follows from the last step has asked for its turn. */
+  async #quiet(): Promise<void> {
+    for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+    if (this.#running === 0) return
+    while (this.#running > 0) {
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, lookMs)
+      })
+      await Promise.race([this.#rested.promise, late])
+      clearTimeout(timer)
+      if (this.#running > 0 && (await this.#countLocked()) >= this.#running) break
+    }
+    for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+/** A database whose every statement, beginning and end of a transaction is a step. */
+export function gatedDb(db: Db, gate: Gate, life: Life): Db {
+  const step = <T>(doing: () => Promise<T>): Promise<T> => gate.step(life, doing)
+  return {
+    ...db,
+    ...gatedQueries(db, step),
+    async tx(work, options) {
+      await gate.turn(life)
+      gate.enter()
+      try {
+        const result = await db.tx(async (tx) => {
+          gate.leave()
+          try {
+            const worked = await work(gatedTx(tx, step))
+            await gate.turn(life)
+            return worked
+          } finally {
+            gate.enter()
+          }
+        }, options)
+        if (life.isDead) throw new Death(life.name)
+        return result
+      } finally {
+        gate.leave()
+      }
+    },
+  }
+}
+
+function gatedTx(tx: Tx, step: <T>(doing: () => Promise<T>) => Promise<T>): Tx {
+  return { ...tx, ...gatedQueries(tx, step) }
+}
+
+function gatedQueries(on: Queryable, step: <T>(doing: () => Promise<T>) => Promise<T>): Queryable {
+  return {
+    one: (row, statement: Sql) => step(() => on.one(row, statement)),
+    maybeOne: (row, statement: Sql) => step(() => on.maybeOne(row, statement)),
+    many: (row, statement: Sql) => step(() => on.many(row, statement)),
+    run: (statement: Sql) => step(() => on.run(statement)),
+  }
+}

@@ -1,0 +1,77 @@
+import { isRecord } from '../../src/chain/rpc/rpc.ts'
+import type { SimChain } from './chain.ts'
+import type { Chance } from './chance.ts'
+import type { Sold } from './model.ts'
+import { quantity, shownReceipt } from './nodes.ts'
+import { logsOfMove } from './token.ts'
+
+/** What a liar wants to have believed; everything that it says fits together. `noise`: anything. */
+export const themes = ['all-paid', 'all-expired', 'nothing-happened', 'noise'] as const
+export type Theme = (typeof themes)[number]
+
+/** Answers in the place of the truth. */
+export interface Liar {
+  theme: Theme
+  lie(method: string, params: readonly unknown[], truth: unknown): unknown
+}
+
+const farBelow = 3
+
+/** Lies with the greatest harm: money that did not move, nonces that are used or not, times that are past, blocks that are not there. */
+export function liarAbout(chain: SimChain, chance: Chance, sold: () => readonly Sold[]): Liar {
+  /** Transactions of which it has said that they are in its blocks. */
+  const invented = new Set<string>()
+  const receiptOf = (hash: string): unknown => {
+    invented.add(hash)
+    const logs = sold().flatMap(({ authorization }) => logsOfMove(chain.token, authorization))
+    const block = chain.blocks.at(-1 - farBelow) ?? chain.head
+    return shownReceipt(block, { transaction: { hash }, status: '0x1', gasUsed: 60_000n, logs })
+  }
+  const lies: Readonly<Record<Theme, (method: string, hash: string, truth: unknown) => unknown>> = {
+    'all-paid': (method, hash, truth) => {
+      if (method === 'eth_getTransactionReceipt') return receiptOf(hash)
+      if (method === 'eth_getTransactionCount') return quantity(BigInt(String(truth)) + 5n)
+      if (method === 'eth_call') return turned(truth, '1')
+      if (method !== 'eth_getBlockByNumber' || !isRecord(truth)) return truth
+      const transactions = Array.isArray(truth.transactions) ? [...truth.transactions, ...invented] : truth.transactions
+      return { ...truth, transactions }
+    },
+    'all-expired': (method, _, truth) => {
+      if (method === 'eth_call') return turned(truth, '0')
+      if (method === 'eth_getTransactionReceipt') return null
+      return method === 'eth_getBlockByNumber' ? lieOfBlock(truth, 100_000n, 0n) : truth
+    },
+    'nothing-happened': (method, _, truth) => {
+      if (method === 'eth_call') return turned(truth, '0')
+      if (method === 'eth_getTransactionReceipt') return null
+      if (method === 'eth_getTransactionCount') return '0x0'
+      return method === 'eth_getLogs' ? [] : truth
+    },
+    noise: (method, hash, truth) => {
+      if (method === 'eth_getTransactionReceipt') return chance.happens(0.7) ? receiptOf(hash) : null
+      if (method === 'eth_getBlockByNumber')
+        return lieOfBlock(truth, chance.pick([0n, 100n, 100_000n]), chance.pick([0n, 3n, 30n]))
+      if (method === 'eth_getTransactionCount') return quantity(chance.below(6))
+      if (method === 'eth_blockNumber') return quantity(chain.head.number + chance.below(20))
+      if (method === 'eth_getLogs') return []
+      if (method === 'eth_getCode') return '0x'
+      return method === 'eth_call' ? turned(truth, chance.pick(['0', '1'])) : truth
+    },
+  }
+  const liar: Liar = {
+    theme: 'noise',
+    lie: (method, params, truth) => lies[liar.theme](method, String(params[0]), truth),
+  }
+  return liar
+}
+
+function lieOfBlock(truth: unknown, later: bigint, ahead: bigint): unknown {
+  if (!isRecord(truth)) return truth
+  const more = (value: unknown, by: bigint): string => quantity(BigInt(String(value)) + by)
+  return { ...truth, number: more(truth.number, ahead), timestamp: more(truth.timestamp, later) }
+}
+
+/** Puts this digit in the place of the last: of a reading it is a yes or a no. */
+function turned(truth: unknown, digit: string): unknown {
+  return typeof truth === 'string' && truth.length > 2 ? `${truth.slice(0, -1)}${digit}` : truth
+}

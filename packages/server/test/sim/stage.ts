@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { type Network, networkByName } from '@purser/protocol'
+import { z } from 'zod'
+import { createSignatures } from '../../src/chain/recover.ts'
+import { createSigner } from '../../src/custody/signer.ts'
+import { buildDeps } from '../../src/deps.ts'
+import { foundOrganisation, upsertAccount } from '../../src/features/organisations/index.ts'
+import type { Deps, Tenant } from '../../src/platform/ctx.ts'
+import { type Db, openDb, sql } from '../../src/platform/db/db.ts'
+import { newId } from '../../src/platform/ids.ts'
+import { createLog } from '../../src/platform/log.ts'
+import { freshDatabase } from '../database.ts'
+import { oneNanoUsdPerGas, testConfig } from '../world.ts'
+import { makeShares } from './process.ts'
+
+/** What all seeds of a run share: one database, whose clock a test sets, and some organisations. */
+export type Stage = Awaited<ReturnType<typeof aStage>>
+
+export const organisationCount = 4
+
+export async function aStage() {
+  const database = await freshDatabase()
+  await setUpClock(database.db)
+  // Its connections know the clock, since it is on their search path.
+  const db = openDb({ url: database.url, connectionsMax: 24, log: createLog({ level: 'silent' }) })
+  const known = networkByName('eth-sepolia')
+  if (known === undefined) throw new Error('no such network')
+  const network: Network = { ...known, confirmationDepth: 3 }
+  const config = testConfig(database.url, { filesDirectory: tmpdir() })
+  const built = await buildDeps(config, { log: createLog({ level: 'silent' }), gasPrices: oneNanoUsdPerGas })
+  const privateKey = randomBytes(32)
+  const signer = await createSigner(async () => Uint8Array.from(privateKey), await createSignatures())
+  const tenants = await organisationsIn(built.deps)
+  return {
+    db,
+    network,
+    signer,
+    deps: built.deps,
+    tenants,
+    setNow: (ms: number) => db.run(sql`select setval('simulated.clock', ${Math.round(ms)}::bigint)`),
+    async countLocked() {
+      const row = await built.deps.db.one(
+        z.object({ count: z.bigint() }),
+        sql`select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return Number(row.count)
+    },
+    async clear() {
+      for (const table of tables) await db.run({ text: `delete from ${table}`, values: [] })
+      await makeShares(db, network)
+    },
+    async stop() {
+      await built.close()
+      await db.close()
+      await database.drop()
+    },
+  }
+}
+
+/** In an order in which no row is deleted before those that name it. */
+const tables = [
+  'payments',
+  'relays',
+  'relay_queues',
+  'relay_turns',
+  'transaction_attempts',
+  'chain_transactions',
+  'lanes',
+  'leases',
+  'events',
+  'usage_counters',
+  'gas_budgets',
+]
+
+/** The database's own time is what a sequence says: stores ask for it by these names alone. */
+async function setUpClock(db: Db): Promise<void> {
+  const statements = [
+    'create schema simulated',
+    'create sequence simulated.clock',
+    `create function simulated.now() returns timestamptz language sql stable as 'select to_timestamp(last_value / 1000.0) from simulated.clock'`,
+    `create function simulated.clock_timestamp() returns timestamptz language sql stable as 'select to_timestamp(last_value / 1000.0) from simulated.clock'`,
+    `do $$ begin execute format('alter database %I set search_path = simulated, public, pg_catalog', current_database()); end $$`,
+  ]
+  for (const text of statements) await db.run({ text, values: [] })
+}
+
+async function organisationsIn(deps: Deps): Promise<readonly Tenant[]> {
+  const acting = { ...deps, actor: { kind: 'operator' } as const, requestId: newId('req', deps) }
+  const tenants: Tenant[] = []
+  for (let count = 0; count < organisationCount; count += 1) {
+    const id = await deps.db.tx(async (tx) => {
+      const now = deps.clock.now()
+      const email = `${randomBytes(6).toString('hex')}@example.com`
+      const owner = await upsertAccount(tx, {
+        id: newId('acc', deps),
+        email,
+        name: null,
+        acceptedAt: now,
+        createdAt: now,
+      })
+      const founding = {
+        name: 'Acme',
+        type: 'team' as const,
+        plan: 'enterprise' as const,
+        ownerId: owner.id,
+        environments: ['test' as const],
+      }
+      return (await foundOrganisation(acting, tx, founding)).organisation.id
+    })
+    tenants.push({ organisationId: id, environment: 'test' })
+  }
+  return tenants
+}

@@ -1,0 +1,334 @@
+import { keccak256, type RedemptionClaim, redemptionHash, redemptionMessage } from '@purser/protocol'
+import { hashMessage } from 'viem'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sql } from '../../src/platform/db/db.ts'
+import { asV1, type FacilitatorBody } from '../facilitated.ts'
+import { offerOf, payByEvmCharge } from '../mpp-agent.ts'
+import {
+  type Answer,
+  aPayer,
+  aWorld,
+  codeOf,
+  countByStatus,
+  type DevChain,
+  type Org,
+  type Payer,
+  request,
+  startChain,
+  type V2Payload,
+  type World,
+} from '../world.ts'
+
+let chain: DevChain
+let world: World
+let other: string
+let org: Org
+let payer: Payer
+let wallet: { id: string; address: `0x${string}` }
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({ chains: [chain] })
+  other = (await world.another({ role: 'api' })).base
+  org = await world.organisation()
+  wallet = await world.wallet(org)
+  payer = await aPayer(chain)
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+const resource = 'https://api.example.com/weather?city=Lima'
+
+interface Sold {
+  readonly protocol: 'x402' | 'mpp'
+  readonly credential: string
+  readonly method: string
+  readonly resource: string
+}
+
+function post(path: string, body: unknown, base = world.base): Promise<Answer> {
+  return request(base, { key: org.testKey, method: 'POST', path, body })
+}
+
+function challenge(more: object = {}): Promise<Answer> {
+  return post('/payments/challenge', { walletId: wallet.id, resource, price: '0.01', ...more })
+}
+
+async function x402(change: (payload: V2Payload) => void = () => {}): Promise<Sold> {
+  const credential = await payer.credential(await challenge(), { after: change })
+  return { protocol: 'x402', credential, method: 'GET', resource }
+}
+
+async function mpp(): Promise<Sold> {
+  const credential = await payByEvmCharge(payer.account, offerOf(await challenge()))
+  return { protocol: 'mpp', credential, method: 'GET', resource }
+}
+
+function verify(sold: Sold, more: object = {}): Promise<Answer> {
+  return post('/payments/verify', { ...sold, price: '0.01', walletId: wallet.id, reportsDelivery: true, ...more })
+}
+
+/** Settles a payment, as a middleware does that dies before its answer leaves. */
+async function settled(sold: Sold, more: object = {}): Promise<Answer> {
+  const verified = await verify(sold, more)
+  expect([verified.status, codeOf(verified)]).toEqual([200, ''])
+  const { paymentId, settlementToken } = verified.body
+  expect((await post('/payments/settle', { paymentId, settlementToken })).status).toBe(200)
+  return verified
+}
+
+function redeem(sold: Sold, more: object = {}, base = world.base): Promise<Answer> {
+  return post('/payments/redeem', { ...sold, ...more }, base)
+}
+
+async function pass(paymentId: unknown): Promise<void> {
+  const id = String(paymentId)
+  await world.database.db.run(sql`update payments set redemption_until = now() - interval '1 second' where id = ${id}`)
+}
+
+const said = (answer: Answer) => [answer.status, codeOf(answer)]
+const inProgress = [409, 'delivery-in-progress']
+const notRedeemable = [409, 'payment-not-redeemable']
+
+test.each([
+  ['an x402 payment with the id of its offer', x402],
+  ['an MPP payment', mpp],
+])('%s that was settled and never delivered is served once, after a period of grace', async (_, pay) => {
+  const sold = await pay()
+  const { paymentId, redeemable } = (await settled(sold)).body
+  expect(redeemable).toBe(true)
+  const first = await redeem(sold)
+  expect([said(first), first.headers.get('retry-after')]).toEqual([inProgress, '30'])
+  expect(said(await redeem(sold))).toEqual(inProgress)
+  await pass(paymentId)
+  const granted = await redeem(sold)
+  expect(granted.body).toMatchObject({
+    paymentId,
+    txHash: expect.stringMatching(/^0x/),
+    settlementPending: false,
+    expiresIn: 60,
+  })
+  expect(said(await redeem(sold))).toEqual(inProgress)
+  const finished = await post(`/payments/${paymentId}/redeemed`, { redemptionToken: granted.body.redemptionToken })
+  expect(finished.body).toMatchObject({ deliveredAt: expect.any(String), redeemedAt: expect.any(String) })
+  await pass(paymentId)
+  expect(said(await redeem(sold))).toEqual(notRedeemable)
+})
+
+test('of two processes that redeem one payment at once, one may serve it', async () => {
+  const sold = await x402()
+  const { paymentId } = (await settled(sold)).body
+  await redeem(sold)
+  await pass(paymentId)
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => redeem(sold, {}, i % 2 === 0 ? world.base : other)),
+  )
+  expect(countByStatus(answers)).toEqual({ 200: 1, 409: 19 })
+})
+
+test('whoever lost the right to serve cannot finish, and two reruns are the most', async () => {
+  const sold = await x402()
+  const { paymentId } = (await settled(sold)).body
+  await redeem(sold)
+  await pass(paymentId)
+  const slow = await redeem(sold)
+  await pass(paymentId)
+  const quick = await redeem(sold, {}, other)
+  expect([slow.status, quick.status]).toEqual([200, 200])
+  const finish = ({ body }: Answer) =>
+    post(`/payments/${paymentId}/redeemed`, { redemptionToken: body.redemptionToken })
+  expect(said(await finish(slow))).toEqual([409, 'redemption-lost'])
+  await pass(paymentId)
+  expect(said(await redeem(sold))).toEqual(notRedeemable)
+  expect((await finish(quick)).status).toBe(200)
+  expect(said(await finish(quick))).toEqual([409, 'redemption-lost'])
+})
+
+test('a payment whose delivery was reported is not redeemed, whoever reports it and however often', async () => {
+  const sold = await x402()
+  const { paymentId } = (await settled(sold)).body
+  const report = () => post('/payments/delivered', { paymentIds: [paymentId] })
+  expect([(await report()).body, (await report()).body]).toEqual([{ delivered: 1 }, { delivered: 0 }])
+  await redeem(sold)
+  await pass(paymentId)
+  expect(said(await redeem(sold))).toEqual(notRedeemable)
+})
+
+test('the handler that ran first is granted its own answer at once, unless somebody else has it', async () => {
+  const sold = await x402()
+  const { settlementToken } = (await settled(sold)).body
+  await redeem(sold)
+  const first = { rerun: false, settlementToken }
+  expect((await redeem(sold, first)).status).toBe(200)
+  const second = await x402()
+  const late = (await settled(second)).body
+  await redeem(second)
+  await pass(late.paymentId)
+  expect((await redeem(second)).status).toBe(200)
+  expect(said(await redeem(second, { rerun: false, settlementToken: late.settlementToken }))).toEqual(inProgress)
+})
+
+test('settling says whether the payer has asked again, so that the first answer does not leave beside a second', async () => {
+  const sold = await x402()
+  const { paymentId, settlementToken } = (await settled(sold)).body
+  const settle = async () => (await post('/payments/settle', { paymentId, settlementToken })).body.redemptionRequested
+  expect(await settle()).toBe(false)
+  await redeem(sold)
+  expect(await settle()).toBe(true)
+})
+
+test('an unsafe method is never run again; its kept answer may be handed out', async () => {
+  const sold = { ...(await x402()), method: 'POST' }
+  const { paymentId, settlementToken } = (await settled(sold)).body
+  expect(said(await redeem(sold))).toEqual(notRedeemable)
+  expect((await redeem(sold, { rerun: false, settlementToken })).body).toMatchObject({ paymentId })
+})
+
+test.each([
+  ['another address', { resource: 'https://api.example.com/weather?city=Quito' }],
+  ['another method', { method: 'HEAD' }],
+  ['a body that was not bound', { digest: 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:' }],
+])('a payment is redeemed for nothing but the request that was paid for: %s', async (_, change) => {
+  const sold = await x402()
+  const { paymentId } = (await settled(sold)).body
+  await pass(paymentId)
+  expect(said(await redeem({ ...sold, ...change }))).toEqual(notRedeemable)
+})
+
+test('a body that was bound must be the one', async () => {
+  const digest = 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:'
+  const sold = await x402()
+  const { paymentId } = (await settled(sold, { digest })).body
+  await pass(paymentId)
+  expect(said(await redeem(sold))).toEqual(notRedeemable)
+  expect((await redeem(sold, { digest })).status).toBe(200)
+})
+
+function withExtra(sold: Sold, extra: object): Sold {
+  const payload = JSON.parse(Buffer.from(sold.credential, 'base64').toString('utf8'))
+  const changed = { ...payload, accepted: { ...payload.accepted, extra: { name: 'USDC', version: '2', ...extra } } }
+  return { ...sold, credential: Buffer.from(JSON.stringify(changed)).toString('base64') }
+}
+
+describe('what the chain shows redeems nothing', () => {
+  test('a credential put together from the transaction and a 402 of one’s own', async () => {
+    const sold = await x402()
+    const { paymentId } = (await settled(sold)).body
+    await pass(paymentId)
+    const own = JSON.parse(Buffer.from(String((await challenge()).body.x402), 'base64').toString('utf8')).accepts[0]
+    expect(said(await redeem(withExtra(sold, own.extra)))).toEqual(notRedeemable)
+    expect(said(await redeem(withExtra(sold, {})))).toEqual(notRedeemable)
+    expect((await redeem(sold)).status).toBe(200)
+  })
+
+  test('an offer’s id that the payer made up', async () => {
+    const made = `${'a'.repeat(22)}.${'b'.repeat(43)}`
+    const sold = withExtra(await x402(), { challengeId: made })
+    const { paymentId, redeemable } = (await settled(sold)).body
+    expect(redeemable).toBe(false)
+    await pass(paymentId)
+    expect(said(await redeem(sold))).toEqual(notRedeemable)
+  })
+
+  test('a payment of version 1, even with the payer’s signature', async () => {
+    const payload: Record<string, unknown> = {}
+    await x402((given) => void Object.assign(payload, given))
+    const v1 = asV1({ x402Version: 2, paymentPayload: payload, paymentRequirements: {} } satisfies FacilitatorBody)
+    const credential = Buffer.from(JSON.stringify(v1.paymentPayload)).toString('base64')
+    const sold: Sold = { protocol: 'x402', credential, method: 'GET', resource }
+    const { paymentId } = (await settled(sold)).body
+    await pass(paymentId)
+    expect(said(await redeem(sold))).toEqual(notRedeemable)
+    expect(said(await redeem(sold, { signature: await signatureFor(sold) }))).toEqual(notRedeemable)
+  })
+})
+
+async function signatureFor(sold: Sold, change: Partial<RedemptionClaim> = {}, by = payer) {
+  const { payload, accepted } = JSON.parse(Buffer.from(sold.credential, 'base64').toString('utf8'))
+  const { from, nonce } = payload.authorization
+  const asset = accepted?.asset ?? '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+  const payment = `eip3009:eip155:84532:${asset}:${from}:${nonce}`.toLowerCase()
+  const signedAt = new Date().toISOString()
+  const claim = { payment, method: sold.method, resource: sold.resource, signedAt, ...change }
+  return { value: await by.account.signMessage({ message: redemptionMessage(claim) }), signedAt: claim.signedAt }
+}
+
+test('a fresh signature of the payer over payment, route and time redeems what the credential alone does not', async () => {
+  const sold = withExtra(await x402(), {})
+  const { paymentId } = (await settled(sold)).body
+  await pass(paymentId)
+  const old = new Date(Date.now() - 600_000).toISOString()
+  const bad = [
+    await signatureFor(sold, { resource: 'https://api.example.com/other' }),
+    await signatureFor(sold, { signedAt: old }),
+    await signatureFor(sold, {}, await aPayer()),
+  ]
+  for (const signature of bad) expect(said(await redeem(sold, { signature }))).toEqual(notRedeemable)
+  expect((await redeem(sold, { signature: await signatureFor(sold) })).status).toBe(200)
+})
+
+test('the hash that is signed is the one of EIP-191', () => {
+  const claim = { payment: 'eip3009:é', method: 'GET', resource, signedAt: '2026-11-23T04:00:00.000Z' }
+  const expected = hashMessage(redemptionMessage(claim))
+  expect(`0x${Buffer.from(redemptionHash(keccak256, claim)).toString('hex')}`).toBe(expected)
+})
+
+test('a payment-identifier that was given at the first verify redeems', async () => {
+  const extensions = { 'payment-identifier': { info: { required: false, id: `named_by_the_payer_${Date.now()}` } } }
+  const sold = withExtra(await x402((payload) => void Object.assign(payload, { extensions })), {})
+  const { paymentId } = (await settled(sold)).body
+  await pass(paymentId)
+  expect((await redeem(sold)).status).toBe(200)
+})
+
+test('a caller that does not report delivery has delivered when it is settled', async () => {
+  const sold = await x402()
+  const { paymentId } = (await settled(sold, { reportsDelivery: false })).body
+  const payment = (await request(world.base, { key: org.testKey, method: 'GET', path: `/payments/${paymentId}` })).body
+  expect(payment.deliveredAt).toBe(payment.settledAt)
+  await pass(paymentId)
+  expect(said(await redeem(sold))).toEqual(notRedeemable)
+})
+
+test('a payment that is verified, and never settled, redeems nothing', async () => {
+  const sold = await x402()
+  await verify(sold)
+  expect(said(await redeem(sold))).toEqual(notRedeemable)
+})
+
+test('another organisation cannot redeem, report or finish', async () => {
+  const stranger = await world.organisation()
+  const sold = await x402()
+  const { paymentId } = (await settled(sold)).body
+  await redeem(sold)
+  await pass(paymentId)
+  const ask = (path: string, body: unknown) => world.call(stranger.testKey, 'POST', path, body)
+  expect(said(await ask('/payments/redeem', sold))).toEqual(notRedeemable)
+  expect((await ask('/payments/delivered', { paymentIds: [paymentId] })).body).toEqual({ delivered: 0 })
+  const { redemptionToken } = (await redeem(sold)).body
+  expect(said(await ask(`/payments/${paymentId}/redeemed`, { redemptionToken }))).toEqual([404, 'payment-not-found'])
+})
+
+test('a lost answer of a redemption is repeated by its Idempotency-Key', async () => {
+  const sold = await x402()
+  const { paymentId } = (await settled(sold)).body
+  await redeem(sold)
+  await pass(paymentId)
+  const headers = { 'idempotency-key': 'lost-answer' }
+  const ask = () =>
+    request(world.base, { key: org.testKey, method: 'POST', path: '/payments/redeem', body: sold, headers })
+  const [one, two] = [await ask(), await ask()]
+  expect([one.status, two.body]).toEqual([200, one.body])
+})
+
+test('each challenge of a batch has an id of its own for its x402 offers', async () => {
+  const batch = (await challenge({ count: 3, compact: true })).body
+  const many = (await challenge({ count: 3 })).list
+  const ids = many.map(
+    ({ x402 }) => JSON.parse(Buffer.from(String(x402), 'base64').toString()).accepts[0].extra.challengeId,
+  )
+  expect(new Set([...ids, ...(Array.isArray(batch.challengeIds) ? batch.challengeIds : [])]).size).toBe(6)
+  expect(ids.every((id) => String(id).length === 66)).toBe(true)
+})

@@ -1,0 +1,193 @@
+import { type DevChain, sendFromDevAccount, startChain } from '@purser/devnet'
+import { encodeTransferWithAuthorization, type TransferAuthorization } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import {
+  type Answer,
+  aPayer,
+  aWorld,
+  codeOf,
+  countByStatus,
+  type Org,
+  type Payer,
+  request,
+  type World,
+} from '../world.ts'
+
+let chain: DevChain
+let world: World
+let other: string
+let aheadMs = 0
+
+const resource = 'https://api.example.com/weather'
+const hourMs = 3_600_000
+/** Ten ordinary payments. */
+const budget = 1_000_000n
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({
+    chains: [chain],
+    config: { settleNanoUsdPerDayMax: budget },
+    boot: { clock: { now: () => new Date(Date.now() + aheadMs) } },
+  })
+  other = (await world.another({ role: 'api' })).base
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+interface Shop {
+  readonly org: Org
+  readonly walletId: string
+}
+
+async function aShop(plan: 'hobby' | 'enterprise' = 'enterprise'): Promise<Shop> {
+  const org = await world.organisation(plan)
+  return { org, walletId: (await world.wallet(org)).id }
+}
+
+async function credentialFor({ org, walletId }: Shop, payer: Payer, price: string, validBefore?: string) {
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', { walletId, resource, price })
+  return payer.credential(challenge, validBefore === undefined ? {} : { sign: { validBefore } })
+}
+
+async function verify(shop: Shop, credential: string, price: string, base = world.base): Promise<Answer> {
+  const body = { protocol: 'x402', credential, price, walletId: shop.walletId, resource }
+  return request(base, { key: shop.org.testKey, method: 'POST', path: '/payments/verify', body })
+}
+
+async function pay(shop: Shop, payer: Payer, price = '0.01', base = world.base): Promise<Answer> {
+  return verify(shop, await credentialFor(shop, payer, price), price, base)
+}
+
+async function used({ org }: Shop): Promise<unknown> {
+  return (await world.call(org.testKey, 'GET', '/billing/usage')).body.payments
+}
+
+async function reserved({ org }: Shop): Promise<bigint> {
+  const row = await world.database.db.one(
+    z.object({ nanoUsd: z.string() }),
+    sql`select coalesce(sum(nano_usd), 0)::text as nano_usd from gas_budgets where organisation_id = ${org.id}`,
+  )
+  return BigInt(row.nanoUsd)
+}
+
+async function statusOf({ org }: Shop, verified: Answer): Promise<unknown> {
+  return (await world.call(org.testKey, 'GET', `/payments/${String(verified.body.paymentId)}`)).body.status
+}
+
+test('an account with 0.01 USDC has one payment of 0.01 open, whatever it signs, and uses up neither the month nor the budget', async () => {
+  const [shop, poor] = [await aShop('hobby'), await aPayer(chain, 10_000n)]
+  const answers = await Promise.all(Array.from({ length: 12 }, () => pay(shop, poor)))
+  expect(countByStatus(answers)).toEqual({ 200: 1, 402: 11 })
+  const refused = answers.filter(({ status }) => status === 402)
+  expect(new Set(refused.map(({ body }) => body.reason))).toEqual(new Set(['insufficient_funds']))
+  expect(await used(shop)).toMatchObject({ used: 1 })
+  expect(await reserved(shop)).toBe(100_000n)
+  expect((await pay(shop, await aPayer(chain))).status, 'an honest payer').toBe(200)
+})
+
+test('what a payer has open is counted over organisations and processes that verify at the same instant', async () => {
+  const [one, two, payer] = [await aShop(), await aShop(), await aPayer(chain, 20_000n)]
+  const bases = [world.base, other]
+  const answers = await Promise.all(
+    [one, two].flatMap((shop) => bases.flatMap((base) => [0, 1, 2].map(() => pay(shop, payer, '0.01', base)))),
+  )
+  expect(countByStatus(answers)).toEqual({ 200: 2, 402: 10 })
+})
+
+test('a payer who has paid with almost all there is can pay with the rest', async () => {
+  const [shop, payer] = [await aShop(), await aPayer(chain, 20_000n)]
+  for (const _ of [0, 1]) {
+    const { body } = await pay(shop, payer)
+    const settle = { paymentId: body.paymentId, settlementToken: body.settlementToken }
+    expect((await world.call(shop.org.testKey, 'POST', '/payments/settle', settle)).status).toBe(200)
+  }
+})
+
+test('a payer has at most a hundred payments open at one organisation', async () => {
+  const [shop, payer] = [await aShop(), await aPayer(chain)]
+  await world.database.db.run(sql`delete from gas_budgets where organisation_id = ${shop.org.id}`)
+  const seed = await pay(shop, payer)
+  await world.database.db.run(sql`
+    insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, chain, network, token, asset,
+      decimals, raw_amount, payer, pay_to, status, created_at)
+    select 'pay_' || lpad(n::text, 26, '0'), 'plog_' || lpad(n::text, 26, '0'), organisation_id, environment, api_key_id, protocol, door, scheme,
+      chain, network, token, asset, decimals, 1, payer, pay_to, 'verified', created_at
+    from payments, generate_series(1, 98) as n where id = ${String(seed.body.paymentId)}`)
+  const answers = await Promise.all(
+    [world.base, other].flatMap((base) => [0, 1].map(() => pay(shop, payer, '0.01', base))),
+  )
+  expect(countByStatus(answers)).toEqual({ 200: 1, 429: 3 })
+  expect(new Set(answers.filter(({ status }) => status === 429).map(codeOf))).toEqual(
+    new Set(['too-many-open-payments']),
+  )
+  expect((await pay(await aShop(), payer)).status, 'at another organisation').toBe(200)
+  expect((await pay(shop, await aPayer(chain))).status, 'another payer').toBe(200)
+})
+
+test('a payment that nobody settles within an hour is voided and gives back its count and its gas, once; money that moves later settles it', async () => {
+  const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
+  const validBefore = String(Math.floor(Date.now() / 1_000) + 86_400)
+  const credential = await credentialFor(shop, payer, '0.01', validBefore)
+  const verified = await verify(shop, credential, '0.01')
+  expect([verified.status, await reserved(shop)]).toEqual([200, 100_000n])
+  aheadMs = hourMs + 1_000
+  await expect.poll(() => statusOf(shop, verified), { timeout: 60_000 }).toBe('voided')
+  expect(await reserved(shop)).toBe(0n)
+  expect(await used(shop)).toMatchObject({ used: 0 })
+  expect((await world.call(shop.org.testKey, 'POST', '/billing/rebuild-cache')).body).toEqual({ rebuilt: true })
+  expect(await used(shop)).toMatchObject({ used: 0 })
+  const again = await verify(shop, credential, '0.01')
+  expect([again.status, codeOf(again)], 'its claim stays').toEqual([409, 'duplicate-payment'])
+
+  await sendByAnybody(credential)
+  aheadMs = 3 * hourMs
+  await expect.poll(() => statusOf(shop, verified), { timeout: 60_000 }).toBe('settled')
+  expect(await used(shop)).toMatchObject({ used: 1 })
+  await world.call(shop.org.testKey, 'POST', '/billing/rebuild-cache')
+  expect(await used(shop)).toMatchObject({ used: 1 })
+  aheadMs = 0
+})
+
+test('sessions of payments that nobody settles keep no vault from being made, and their vaults end with them', async () => {
+  const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
+  for (const _ of [0, 1, 2]) {
+    const { body } = await pay(shop, payer)
+    expect((await world.call(shop.org.testKey, 'POST', '/sessions', { paymentId: body.paymentId })).status).toBe(201)
+  }
+  expect((await world.call(shop.org.testKey, 'POST', '/vaults', {})).status).toBe(201)
+  expect((await world.call(shop.org.testKey, 'GET', '/vaults/quota')).body.active).toEqual({ used: 1, limit: 3 })
+})
+
+const Credential = z.object({
+  accepted: z.object({ asset: z.templateLiteral(['0x', z.string()]) }),
+  payload: z.object({
+    signature: z.templateLiteral(['0x', z.string()]),
+    authorization: z.object({
+      from: z.templateLiteral(['0x', z.string()]),
+      to: z.templateLiteral(['0x', z.string()]),
+      value: z.string(),
+      validAfter: z.string(),
+      validBefore: z.string(),
+      nonce: z.templateLiteral(['0x', z.string()]),
+    }),
+  }),
+})
+
+/** Brings a signed authorization to the chain, as whoever has seen it can. */
+async function sendByAnybody(credential: string): Promise<void> {
+  const { accepted, payload } = Credential.parse(JSON.parse(Buffer.from(credential, 'base64').toString('utf8')))
+  const { value, validAfter, validBefore, ...parties } = payload.authorization
+  const authorization: TransferAuthorization = {
+    ...parties,
+    value: BigInt(value),
+    validAfter: BigInt(validAfter),
+    validBefore: BigInt(validBefore),
+  }
+  const signature = { kind: 'bytes', signature: payload.signature } as const
+  await sendFromDevAccount(chain, accepted.asset, encodeTransferWithAuthorization(authorization, signature))
+}

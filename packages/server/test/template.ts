@@ -1,0 +1,31 @@
+import pg from 'pg'
+import { openDb } from '../src/platform/db/db.ts'
+import { migrate } from '../src/platform/db/migrate.ts'
+import { createLog } from '../src/platform/log.ts'
+
+/** The migrated database of the run, which nobody opens: PostgreSQL copies only a database without sessions. */
+export const template = 'purser_template'
+
+export async function makeTemplate(serverUrl: string): Promise<void> {
+  await administer(serverUrl, `create database ${template}`)
+  const url = withDatabase(serverUrl, template)
+  const db = openDb({ url, connectionsMax: 2, log: createLog({ level: 'silent' }) })
+  await migrate(db)
+  await db.close()
+}
+
+/** Runs one statement that no transaction may contain, such as `create database`. */
+export async function administer(serverUrl: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: serverUrl })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+/** The same server's address with another database. */
+export function withDatabase(url: string, name: string): string {
+  return url.replace(/^(postgres(?:ql)?:\/\/[^/?]*)\/[^?]*/, `$1/${name}`)
+}
