@@ -139,8 +139,11 @@ test('the account knows its organisations and its use, and what was done is in t
   expect((await purser.account.usage()).plan).toBe('enterprise')
   const { name } = await purser.organisations.update({ name: 'Renamed by the SDK' })
   expect((await purser.organisations.current()).name).toBe(name)
-  const [latest] = await purser.organisations.auditLog().toArray({ limit: 1 })
-  expect(latest).toMatchObject({ action: 'organisations.update', actor: { kind: 'api-key' } })
+  // The screening of a wallet that an earlier test registered may be recorded at the same time.
+  const byKey = (await purser.organisations.auditLog().toArray({ limit: 20 })).filter(
+    (record) => record.actor.kind === 'api-key',
+  )
+  expect(byKey[0]).toMatchObject({ action: 'organisations.update' })
 })
 
 test('a member is added by e-mail, given another role, and removed', async () => {

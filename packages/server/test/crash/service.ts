@@ -38,6 +38,7 @@ export function serveEnv(databaseUrl: string, own: Env = {}): Env {
     PORT: '0',
     METRICS_PORT: '0',
     LEASE_MS: '1500',
+    SANDBOX_SCREENING: 'true',
     RATE_LIMIT_PER_SECOND: '1000000',
     RATE_LIMIT_BURST: '1000000',
     ADDRESS_RATE_LIMIT_PER_SECOND: '1000000',
