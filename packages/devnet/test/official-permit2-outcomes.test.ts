@@ -387,10 +387,9 @@ test('a permit that nobody settles in time is voided, and one that somebody else
     verified('upto', await aPermit2Payer(chain)),
   ])
   const theirs = await sendFromDevAccount(chain, exactPermit2ProxyAddress, settleData(sent.payload))
-  // The chain's time passes the deadline, and the chain is read for what nobody settled.
+  // The chain's time passes the deadline by a block that is deep enough to decide on.
   const anvil = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) })
-  await anvil.increaseTime({ seconds: 600 })
-  await anvil.mine({ blocks: 1 })
+  await anvil.mine({ blocks: 10, interval: 120 })
   await world.database.db.run(sql`update payments set check_at = now() where status = 'verified'`)
   const lapsed = { status: 'voided', failureReason: 'permit2_deadline_expired', txHash: null }
   await expect.poll(() => paymentTo(unsent.payTo), { timeout: 60_000 }).toMatchObject(lapsed)
