@@ -1,11 +1,11 @@
 import type { Network } from '@purser/protocol'
-import { admit, park, pickTurn, planTransaction } from './batch.ts'
+import { admit, endTurn, pickTurn, planTransaction } from './batch.ts'
 import { conclude } from './ending.ts'
+import type { Dealt } from './fairness.ts'
 import type { Trial } from './forms/form.ts'
 import { tryAlone } from './forms/index.ts'
 import { purposeOf, type RelayerParts } from './parts.ts'
 import type { FailedRelay, Relay } from './port.ts'
-import { moveBack } from './queue-store.ts'
 import { listWaiting, lockWaiting, postpone, setToCheck } from './store.ts'
 
 /** Relays that are tried in one turn at most; those that the chain refuses take no place in flight. */
@@ -13,7 +13,8 @@ const triedMax = 8
 
 /**
  * One turn of relays that travel alone: signers with code, permits, and everything that a transaction did not carry before. Each is tried on
- * the chain first, by itself, and a read that fails postpones it alone. Answers whether there was anything.
+ * the chain first, by itself, and what fails for one postpones it alone. Those that the chain takes are sent in the order of the turn, as many
+ * as there are free slots; the others keep their place in front. Answers whether there was anything.
  */
 export async function sendAlone(parts: RelayerParts, network: Network): Promise<boolean> {
   const { ctx } = parts
@@ -22,17 +23,33 @@ export async function sendAlone(parts: RelayerParts, network: Network): Promise<
   const free = lanes.slots.alone - open
   if (free <= 0) return false
   const turn = await pickTurn(parts, network, { alone: true, most: triedMax, open: open / lanes.slots.alone })
-  if (turn.relayIds.length > 0) {
-    await lanes.prepare(network, settlerAddress)
-    const relays = await listWaiting(ctx.db, turn.relayIds)
-    const tried = await Promise.all(
-      relays.map(async (relay) => ({ relay, trial: await tryOne(parts, network, relay) })),
-    )
-    await act(parts, network, { tried, free })
-    await ctx.db.tx((tx) => moveBack(tx, turn.servedQueues, turn.servedTurns))
+  if (turn.dealt.length === 0) {
+    await endTurn(parts, turn, [])
+    return false
   }
-  await park(parts, turn)
-  return turn.relayIds.length > 0
+  await lanes.prepare(network, settlerAddress)
+  const waiting = await listWaiting(
+    ctx.db,
+    turn.dealt.map(({ relayId }) => relayId),
+  )
+  const tried = await Promise.all(
+    turn.dealt.map(async (dealt) => {
+      const relay = waiting.find(({ id }) => id === dealt.relayId)
+      return { dealt, relay, trial: relay === undefined ? undefined : await tryOne(parts, network, relay) }
+    }),
+  )
+  const [sent, left] = splitAt(
+    tried.filter(({ trial }) => trial === 'taken'),
+    free,
+  )
+  const served = tried.filter((one) => !left.includes(one)).map(({ dealt }) => dealt)
+  await endTrials(
+    parts,
+    tried.flatMap(({ relay, trial }) => (relay === undefined || trial === undefined ? [] : [{ relay, trial }])),
+  )
+  for (const { dealt } of sent) await planOne(parts, network, dealt)
+  await endTurn(parts, turn, served)
+  return true
 }
 
 type Tried = { readonly relay: Relay; readonly trial: Trial | 'unknown' }
@@ -44,30 +61,37 @@ function tryOne({ ctx }: RelayerParts, network: Network, relay: Relay): Promise<
   })
 }
 
-/** Does with each what its trial says. As many as there are free slots are sent; the rest keep their place in the queue. */
-async function act(
-  parts: RelayerParts,
-  network: Network,
-  { tried, free }: { readonly tried: readonly Tried[]; readonly free: number },
-): Promise<void> {
+/** Does with those that the chain does not take what their trials say. */
+async function endTrials(parts: RelayerParts, tried: readonly Tried[]): Promise<void> {
+  const { ctx, timings } = parts
   const refusals = tried.flatMap(({ relay, trial }) => (typeof trial === 'string' ? [] : [{ relay, fault: trial }]))
-  const [ending, waiting] = [refusals.filter(endsNow(parts)), refusals.filter((one) => !endsNow(parts)(one))]
   const idsOf = (trial: Tried['trial']) => tried.filter((one) => one.trial === trial).map(({ relay }) => relay.id)
-  await conclude(parts, ending)
-  await setToCheck(parts.ctx.db, idsOf('used'), parts.timings.backoff)
-  await postpone(parts.ctx.db, [...idsOf('unknown'), ...waiting.map(({ relay }) => relay.id)], parts.timings.backoff)
-  for (const relayId of idsOf('taken').slice(0, free)) await planOne(parts, network, relayId)
+  await conclude(parts, refusals.filter(endsNow(parts)))
+  await setToCheck(ctx.db, idsOf('used'), timings.backoff)
+  const waiting = refusals.filter((one) => !endsNow(parts)(one)).map(({ relay }) => relay.id)
+  await postpone(ctx.db, [...idsOf('unknown'), ...waiting], timings.backoff)
 }
 
 function endsNow(parts: RelayerParts) {
   return ({ relay }: FailedRelay): boolean => purposeOf(parts, relay.purpose).refusal === 'fail'
 }
 
-async function planOne(parts: RelayerParts, network: Network, relayId: bigint): Promise<void> {
-  const refused = await parts.ctx.db.tx(async (tx) => {
+/** Plans the transaction of one relay; whatever fails about it postpones it, and no other. */
+async function planOne(parts: RelayerParts, network: Network, { relayId }: Dealt): Promise<void> {
+  const { ctx, timings } = parts
+  const planning = ctx.db.tx(async (tx) => {
     const { sent, refused } = await admit(parts, tx, await lockWaiting(tx, [relayId]))
     if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'alone', relays: sent })
     return refused
   })
+  const refused = await planning.catch(async (error: unknown) => {
+    ctx.log.error({ err: error, network: network.name, relayId: String(relayId) }, 'a relay could not be planned')
+    await postpone(ctx.db, [relayId], timings.backoff)
+    return []
+  })
   await conclude(parts, refused)
+}
+
+function splitAt<T>(items: readonly T[], count: number): [readonly T[], readonly T[]] {
+  return [items.slice(0, count), items.slice(count)]
 }

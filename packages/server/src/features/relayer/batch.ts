@@ -1,11 +1,11 @@
 import type { Address, Network } from '@purser/protocol'
 import type { Tx } from '../../platform/db/db.ts'
 import { conclude } from './ending.ts'
-import { dealTurn, type Turn } from './fairness.ts'
+import { type Dealt, dealTurn, type Turn, visitedBy } from './fairness.ts'
 import { callOf } from './forms/index.ts'
 import { purposeOf, type RelayerParts, relayPurpose } from './parts.ts'
 import type { Admission, FailedRelay, Relay } from './port.ts'
-import { findBacklog, moveBack, parkQueues, parkTurns, pickDue, setAlone } from './queue-store.ts'
+import { endVisit, findBacklog, pickDue, setAlone } from './queue-store.ts'
 import { lockWaiting, markIncluded, postpone } from './store.ts'
 
 /** Relays in one transaction at most: ten million gas, below the cap of EIP-7825 (2^24) and every network's block. */
@@ -27,14 +27,14 @@ export async function sendBatch(parts: RelayerParts, network: Network): Promise<
   if (open >= slots) return 'full'
   if (open > 0 && (await isGathering(parts, network))) return 'gathering'
   const turn = await pickTurn(parts, network, { alone: false, most: batchMax, open: open / slots })
-  if (turn.relayIds.length > 0) await planTurn(parts, network, turn)
-  await park(parts, turn)
-  return turn.relayIds.length > 0 ? 'sent' : 'nothing'
+  if (turn.dealt.length > 0) await planTurn(parts, network, turn)
+  else await endTurn(parts, turn, [])
+  return turn.dealt.length > 0 ? 'sent' : 'nothing'
 }
 
 async function isGathering({ ctx, timings }: RelayerParts, network: Network): Promise<boolean> {
   const { count, waitedMs } = await findBacklog(ctx.db, network.name, batchMax)
-  return count < batchMax && waitedMs < timings.gatherMs
+  return count > 0 && count < batchMax && waitedMs < timings.gatherMs
 }
 
 interface Wanted {
@@ -52,23 +52,22 @@ export async function pickTurn(parts: RelayerParts, network: Network, { alone, m
   return dealTurn({ network: network.name, alone }, rows, most)
 }
 
-/** Puts off queues without anything to send, and then organisations without a queue that has. */
-export async function park({ ctx, timings }: RelayerParts, { emptyQueues, emptyTurns }: Turn): Promise<void> {
-  if (emptyQueues.length === 0 && emptyTurns.length === 0) return
-  await ctx.db.tx(async (tx) => {
-    await parkQueues(tx, emptyQueues, timings.timeLeftMs)
-    await parkTurns(tx, emptyTurns)
-  })
+/** Ends the visits of a turn that served these relays. */
+export async function endTurn({ ctx, timings }: RelayerParts, turn: Turn, served: readonly Dealt[]): Promise<void> {
+  await ctx.db.tx((tx) => endVisit(tx, visitedBy(turn, served), timings.timeLeftMs))
 }
 
 async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Promise<void> {
   const { ctx } = parts
   await ctx.lanes.prepare(network, ctx.settlerAddress)
-  const signers = [...new Set(turn.servedQueues.map(({ signer }) => signer as Address))]
+  const signers = [...new Set(turn.dealt.map(({ queue: { signer } }) => signer as Address))]
   // Read in the turn that sends: an account that takes on code after its signature was checked (EIP-7702) could burn everybody's gas.
   const coded = await ctx.chains.on(network).accountsWithCode(signers)
   const refused = await ctx.db.tx(async (tx) => {
-    const locked = await lockWaiting(tx, turn.relayIds)
+    const locked = await lockWaiting(
+      tx,
+      turn.dealt.map(({ relayId }) => relayId),
+    )
     const [own, others] = partition(locked, ({ signer }) => coded.has(signer))
     if (own.length > 0)
       await setAlone(
@@ -77,7 +76,7 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
       )
     const { sent, refused } = await admit(parts, tx, others)
     if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'batch', relays: sent })
-    await moveBack(tx, turn.servedQueues, turn.servedTurns)
+    await endVisit(tx, visitedBy(turn, turn.dealt), parts.timings.timeLeftMs)
     return refused
   })
   await conclude(parts, refused)

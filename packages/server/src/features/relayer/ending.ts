@@ -2,7 +2,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { purposeOf, type RelayerParts } from './parts.ts'
 import type { FailedRelay, RelayPurpose, SettledRelay } from './port.ts'
-import { lockAsRead, markEnded, markSettled } from './store.ts'
+import { lockAsRead, markEnded, markSettled, postpone } from './store.ts'
 
 /** What the chain, or the end of a relay's time, decided about a relay that is in no transaction. */
 export type Conclusion = SettledRelay | FailedRelay
@@ -16,12 +16,15 @@ export async function conclude(parts: RelayerParts, conclusions: readonly Conclu
   for (const [, group] of inLockOrder(groups)) {
     const [first] = group
     if (first === undefined) continue
-    await concludeGroup(parts, purposeOf(parts, first.relay.purpose), group).catch((error: unknown) =>
-      parts.ctx.log.error(
-        { err: error, organisationId: first.relay.organisationId, purpose: first.relay.purpose },
-        'relays could not be ended; the chain is read again',
-      ),
-    )
+    await concludeGroup(parts, purposeOf(parts, first.relay.purpose), group).catch(async (error: unknown) => {
+      const { organisationId, purpose } = first.relay
+      parts.ctx.log.error({ err: error, organisationId, purpose }, 'relays could not be ended; they are tried again')
+      await postpone(
+        parts.ctx.db,
+        group.map(({ relay }) => relay.id),
+        parts.timings.backoff,
+      )
+    })
   }
 }
 

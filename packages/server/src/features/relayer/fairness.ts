@@ -1,20 +1,16 @@
-import type { PickedRow, QueueKey, TurnKey } from './queue-store.ts'
+import type { PickedRow, QueueKey, TurnKey, Visited } from './queue-store.ts'
 
 /** What a turn carries, and what becomes of the queues that it visited. */
 export interface Turn {
   /** In the order in which they are taken. */
-  readonly relayIds: readonly bigint[]
-  /** Served: they go behind all others. */
-  readonly servedQueues: readonly QueueKey[]
-  readonly servedTurns: readonly TurnKey[]
+  readonly dealt: readonly Dealt[]
   /** Nothing of them can be sent now. */
-  readonly emptyQueues: readonly QueueKey[]
-  readonly emptyTurns: readonly TurnKey[]
+  readonly empty: Visited
 }
 
-interface Offered {
+/** A relay that has a place in a turn. */
+export interface Dealt {
   readonly relayId: bigint
-  readonly turn: bigint
   readonly queue: QueueKey
 }
 
@@ -23,7 +19,7 @@ interface Offered {
  * organisation it is the signers who are served in turn. So nobody gets less for what somebody else has waiting, and nothing stays free.
  */
 export function dealTurn(slot: Pick<QueueKey, 'network' | 'alone'>, rows: readonly PickedRow[], most: number): Turn {
-  const turns = new Map<bigint, Offered[]>()
+  const turns = new Map<bigint, Dealt[]>()
   const emptyQueues: QueueKey[] = []
   const turnKeys = new Map<bigint, TurnKey>()
   for (const row of rows.toSorted(inOrder)) {
@@ -34,22 +30,27 @@ export function dealTurn(slot: Pick<QueueKey, 'network' | 'alone'>, rows: readon
     turns.set(turn, offered)
     if (signer === null) continue
     if (relayId === null) emptyQueues.push({ ...key, signer })
-    else offered.push({ relayId, turn, queue: { ...key, signer } })
+    else offered.push({ relayId, queue: { ...key, signer } })
   }
-  const dealt = deal(
-    [...turns].toSorted(([left], [right]) => compare(left, right)).map(([, offered]) => offered),
-    most,
-  )
   return {
-    relayIds: dealt.map(({ relayId }) => relayId),
-    servedQueues: distinct(dealt.map(({ queue }) => queue)),
-    servedTurns: keysOf(turnKeys, new Set(dealt.map(({ turn }) => turn))),
-    emptyQueues,
-    emptyTurns: keysOf(
-      turnKeys,
-      new Set([...turns].flatMap(([turn, offered]) => (offered.length === 0 ? [turn] : []))),
+    dealt: deal(
+      [...turns].toSorted(([left], [right]) => compare(left, right)).map(([, offered]) => offered),
+      most,
     ),
+    empty: {
+      queues: emptyQueues,
+      turns: [...turns].flatMap(([turn, offered]) => (offered.length > 0 ? [] : (turnKeys.get(turn) ?? []))),
+    },
   }
+}
+
+/** The queues and organizations that a turn visited: those without anything to send, and those of the relays that it served. */
+export function visitedBy({ empty }: Turn, served: readonly Dealt[]): Visited {
+  const queues = new Map(served.map(({ queue }) => [`${queue.organisationId} ${queue.purpose} ${queue.signer}`, queue]))
+  const turns = new Map(
+    served.map(({ queue: { signer: _, ...turn } }) => [`${turn.organisationId} ${turn.purpose}`, turn]),
+  )
+  return { queues: [...empty.queues, ...queues.values()], turns: [...empty.turns, ...turns.values()] }
 }
 
 /** Of a turn's queues first the first relay of each, then the second of each. */
@@ -61,22 +62,13 @@ function compare(left: bigint, right: bigint): number {
   return left < right ? -1 : Number(left > right)
 }
 
-function deal(hands: readonly (readonly Offered[])[], most: number): Offered[] {
+function deal(hands: readonly (readonly Dealt[])[], most: number): Dealt[] {
   const longest = Math.max(0, ...hands.map((hand) => hand.length))
-  const dealt: Offered[] = []
+  const dealt: Dealt[] = []
   for (let round = 0; round < longest && dealt.length < most; round += 1)
     for (const hand of hands) {
       const next = hand[round]
       if (next !== undefined && dealt.length < most) dealt.push(next)
     }
   return dealt
-}
-
-function distinct(queues: readonly QueueKey[]): QueueKey[] {
-  const named = new Map(queues.map((queue) => [`${queue.organisationId} ${queue.purpose} ${queue.signer}`, queue]))
-  return [...named.values()]
-}
-
-function keysOf(turnKeys: ReadonlyMap<bigint, TurnKey>, wanted: ReadonlySet<bigint>): TurnKey[] {
-  return [...wanted].flatMap((turn) => turnKeys.get(turn) ?? [])
 }

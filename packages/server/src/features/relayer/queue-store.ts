@@ -85,16 +85,16 @@ export async function makeDue(db: Queryable, queues: readonly QueueKey[]): Promi
     on conflict (network, alone, organisation_id, purpose, signer) do update set due_at = least(relay_queues.due_at, excluded.due_at)`)
 }
 
-function keysOf(queues: readonly QueueKey[]): Sql {
+function keysOf(queues: readonly QueueKey[], name: Sql = sql`given`): Sql {
   return sql`unnest(${queues.map(({ network }) => network)}::text[], ${queues.map(({ alone }) => alone)}::boolean[],
     ${queues.map(({ organisationId }) => organisationId)}::text[], ${queues.map(({ purpose }) => purpose)}::text[],
-    ${queues.map(({ signer }) => signer)}::text[]) as given (network, alone, organisation_id, purpose, signer)`
+    ${queues.map(({ signer }) => signer)}::text[]) as ${name} (network, alone, organisation_id, purpose, signer)`
 }
 
-function turnKeysOf(turns: readonly TurnKey[]): Sql {
+function turnKeysOf(turns: readonly TurnKey[], name: Sql = sql`given`): Sql {
   return sql`unnest(${turns.map(({ network }) => network)}::text[], ${turns.map(({ alone }) => alone)}::boolean[],
     ${turns.map(({ organisationId }) => organisationId)}::text[], ${turns.map(({ purpose }) => purpose)}::text[])
-    as given (network, alone, organisation_id, purpose)`
+    as ${name} (network, alone, organisation_id, purpose)`
 }
 
 const DueRow = z.object({ network: z.string(), batch: z.boolean(), alone: z.boolean(), check: z.boolean() })
@@ -192,72 +192,88 @@ export function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]>
   )
 }
 
-/** Puts queues and organisations that have had their turn behind all others whose turn has come. */
-export async function moveBack(tx: Tx, queues: readonly QueueKey[], turns: readonly TurnKey[]): Promise<void> {
-  await tx.run(sql`
-    with turns as (
-      update relay_turns t set due_at = now() from ${turnKeysOf(turns)}
-      where t.network = given.network and t.alone = given.alone and t.organisation_id = given.organisation_id and t.purpose = given.purpose
-    )
-    update relay_queues q set due_at = now() from ${keysOf(queues)}
-    where q.network = given.network and q.alone = given.alone and q.organisation_id = given.organisation_id
-      and q.purpose = given.purpose and q.signer = given.signer`)
+/** Queues and organizations that a turn visited. */
+export interface Visited {
+  readonly queues: readonly QueueKey[]
+  readonly turns: readonly TurnKey[]
 }
+
+/** Of `relay_queues q`: nothing of it can be sent now. */
+const isEmpty = (timeLeftMs: number): Sql => sql`(select true from relays r
+        where ${isOwn} and next_attempt_at <= now() and valid_before > now() + ${timeLeftMs}::integer * interval '1 millisecond' limit 1) is null`
+/** Of `relays r` and `relay_queues q`: the relay waits in the queue. */
+const isOwn = sql`r.network = q.network and r.alone = q.alone and r.organisation_id = q.organisation_id and r.purpose = q.purpose
+          and r.signer = q.signer and r.state = 'waiting'`
+/** Of `relay_queues q` and `relay_turns t`: the queue is one of the organization's. */
+const isOfTurn = sql`q.network = t.network and q.alone = t.alone and q.organisation_id = t.organisation_id and q.purpose = t.purpose`
+
+const LockedRow = QueueKey.extend({ signer: z.string().nullable() })
 
 /**
- * Puts off queues in which nothing is due until something is, and removes those in which nothing waits. Whoever enqueues at this moment has
- * the row locked for key share, and then it is left as it is; what is committed by now, the second statement sees.
+ * Ends a visit: a queue with more to send goes behind all others, one in which nothing is due is put off until something is, and an empty one is
+ * removed; organizations likewise. Whoever enqueues at this moment has the row locked for key share, and then it stays due. What is committed
+ * by now, the second statement sees.
  */
-export async function parkQueues(tx: Tx, queues: readonly QueueKey[], timeLeftMs: number): Promise<void> {
-  if (queues.length === 0) return
+export async function endVisit(tx: Tx, { queues, turns }: Visited, timeLeftMs: number): Promise<void> {
+  if (queues.length === 0 && turns.length === 0) return
   const locked = await tx.many(
-    QueueKey,
+    LockedRow,
     sql`
-    select q.network, q.alone, q.organisation_id, q.purpose, q.signer from relay_queues q join ${keysOf(queues)}
-      using (network, alone, organisation_id, purpose, signer)
-    order by q.network, q.alone, q.organisation_id, q.purpose, q.signer for update of q skip locked`,
-  )
-  if (locked.length === 0) return
-  await tx.run(sql`
-    with given as (select * from ${keysOf(locked)}), next as (
-      select given.*, (
-        select min(next_attempt_at) from relays r
-        where r.network = given.network and r.alone = given.alone and r.organisation_id = given.organisation_id and r.purpose = given.purpose
-          and r.signer = given.signer and state = 'waiting' and valid_before > now() + ${timeLeftMs}::integer * interval '1 millisecond') as at
-      from given
-    ), removed as (
-      delete from relay_queues q using next n where n.at is null and q.network = n.network and q.alone = n.alone
-        and q.organisation_id = n.organisation_id and q.purpose = n.purpose and q.signer = n.signer
+    with queues as materialized (
+      select q.network, q.alone, q.organisation_id, q.purpose, q.signer from relay_queues q join ${keysOf(queues)}
+        using (network, alone, organisation_id, purpose, signer)
+      where ${isEmpty(timeLeftMs)}
+      order by q.network, q.alone, q.organisation_id, q.purpose, q.signer for update of q skip locked
+    ), turns as materialized (
+      select t.network, t.alone, t.organisation_id, t.purpose from relay_turns t join ${turnKeysOf(turns)}
+        using (network, alone, organisation_id, purpose)
+      where coalesce((select q.due_at from relay_queues q where ${isOfTurn}
+        and (q.network, q.alone, q.organisation_id, q.purpose, q.signer) not in (select * from queues) order by q.due_at limit 1), 'infinity') > now()
+      order by t.network, t.alone, t.organisation_id, t.purpose for update of t skip locked
     )
-    update relay_queues q set due_at = n.at from next n where n.at is not null and q.network = n.network and q.alone = n.alone
-      and q.organisation_id = n.organisation_id and q.purpose = n.purpose and q.signer = n.signer`)
+    select * from queues union all select *, null from turns`,
+  )
+  const ownQueues = locked.flatMap(({ signer, ...turn }) => (signer === null ? [] : [{ ...turn, signer }]))
+  const ownTurns = locked.filter(({ signer }) => signer === null)
+  await tx.run(sql`
+    with visited as materialized (
+      select q.network, q.alone, q.organisation_id, q.purpose, q.signer from relay_queues q join ${keysOf(queues)}
+        using (network, alone, organisation_id, purpose, signer)
+      order by q.network, q.alone, q.organisation_id, q.purpose, q.signer for no key update of q
+    ), next as materialized (
+      select q.*, own.signer is not null as is_locked, (
+        select min(next_attempt_at) from relays r
+        where ${isOwn} and valid_before > now() + ${timeLeftMs}::integer * interval '1 millisecond') as at
+      from visited q left join ${keysOf(ownQueues, sql`own`)} using (network, alone, organisation_id, purpose, signer)
+    ), kept as materialized (
+      select network, alone, organisation_id, purpose, signer, case when is_locked then greatest(at, now()) else now() end as due_at
+      from next where not is_locked or at is not null
+    ), removed as (
+      delete from relay_queues q using next n where n.is_locked and n.at is null and ${isSameQueue}
+    ), next_turns as materialized (
+      select t.network, t.alone, t.organisation_id, t.purpose, own.purpose is not null as is_locked, least(
+        (select due_at from relay_queues q
+          where ${isOfTurn} and (q.network, q.alone, q.organisation_id, q.purpose, q.signer) not in (select network, alone, organisation_id, purpose, signer from next)
+          order by due_at limit 1),
+        (select min(due_at) from kept q where ${isOfTurn})) as at
+      from (
+        select t.network, t.alone, t.organisation_id, t.purpose from relay_turns t join ${turnKeysOf(turns)}
+          using (network, alone, organisation_id, purpose)
+        order by t.network, t.alone, t.organisation_id, t.purpose for no key update of t
+      ) t left join ${turnKeysOf(ownTurns, sql`own`)} using (network, alone, organisation_id, purpose)
+    ), turns_removed as (
+      delete from relay_turns t using next_turns n where n.is_locked and n.at is null and ${isSameTurn}
+    ), turns_kept as (
+      update relay_turns t set due_at = case when n.is_locked then greatest(n.at, now()) else now() end
+      from next_turns n where not (n.is_locked and n.at is null) and ${isSameTurn}
+    )
+    update relay_queues q set due_at = n.due_at from kept n where ${isSameQueue}`)
 }
 
-/** The same for organisations in whose queues nothing is due. */
-export async function parkTurns(tx: Tx, turns: readonly TurnKey[]): Promise<void> {
-  if (turns.length === 0) return
-  const locked = await tx.many(
-    QueueKey.omit({ signer: true }),
-    sql`
-    select t.network, t.alone, t.organisation_id, t.purpose from relay_turns t join ${turnKeysOf(turns)}
-      using (network, alone, organisation_id, purpose)
-    order by t.network, t.alone, t.organisation_id, t.purpose for update of t skip locked`,
-  )
-  if (locked.length === 0) return
-  await tx.run(sql`
-    with given as (select * from ${turnKeysOf(locked)}), next as (
-      select given.*, (
-        select due_at from relay_queues q
-        where q.network = given.network and q.alone = given.alone and q.organisation_id = given.organisation_id and q.purpose = given.purpose
-        order by due_at limit 1) as at
-      from given
-    ), removed as (
-      delete from relay_turns t using next n where n.at is null and t.network = n.network and t.alone = n.alone
-        and t.organisation_id = n.organisation_id and t.purpose = n.purpose
-    )
-    update relay_turns t set due_at = n.at from next n where n.at is not null and t.network = n.network and t.alone = n.alone
-      and t.organisation_id = n.organisation_id and t.purpose = n.purpose`)
-}
+/** Of `relay_turns t` and keys `n`, and of `relay_queues q` and keys `n`. */
+const isSameTurn = sql`t.network = n.network and t.alone = n.alone and t.organisation_id = n.organisation_id and t.purpose = n.purpose`
+const isSameQueue = sql`q.network = n.network and q.alone = n.alone and q.organisation_id = n.organisation_id and q.purpose = n.purpose
+        and q.signer = n.signer`
 
 /**
  * The queues of relays that have waited this long although they are due, where the queue is gone or put off. There is none unless a process

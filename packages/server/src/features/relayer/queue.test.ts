@@ -1,16 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { type Sql, sql } from '../../platform/db/db.ts'
-import { dealTurn, type Turn } from './fairness.ts'
+import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { dealTurn, type Turn, visitedBy } from './fairness.ts'
 import {
+  endVisit,
   findBacklog,
   listDue,
   listForgotten,
   makeDue,
-  moveBack,
-  parkQueues,
-  parkTurns,
   pickDue,
   releaseRelays,
   setAlone,
@@ -78,21 +76,18 @@ async function pick(alone = false): Promise<Turn> {
 /** One turn as the planner takes it, without a chain: who was served, by organisation and signer. */
 async function takeTurn(): Promise<string[]> {
   const turn = await pick()
-  const { db } = database
-  const served = await db.tx(async (tx) => {
-    const locked = await lockWaiting(tx, turn.relayIds)
+  const relayIds = idsOf(turn)
+  return database.db.tx(async (tx) => {
+    const locked = await lockWaiting(tx, relayIds)
     await tx.run(
-      sql`update relays set state = 'failed', next_attempt_at = null, check_at = null where id = any(${turn.relayIds}::bigint[])`,
+      sql`update relays set state = 'failed', next_attempt_at = null, check_at = null where id = any(${relayIds}::bigint[])`,
     )
-    await moveBack(tx, turn.servedQueues, turn.servedTurns)
+    await endVisit(tx, visitedBy(turn, turn.dealt), bounds.timeLeftMs)
     return locked.map(({ subjectId }) => subjectId.split(' ').slice(0, 2).join(' '))
   })
-  await db.tx(async (tx) => {
-    await parkQueues(tx, turn.emptyQueues, bounds.timeLeftMs)
-    await parkTurns(tx, turn.emptyTurns)
-  })
-  return served
 }
+
+const idsOf = ({ dealt }: Turn): readonly bigint[] => dealt.map(({ relayId }) => relayId)
 
 const queueCount = async () =>
   (
@@ -154,7 +149,7 @@ test('signatures near their end are not sent, keep nobody waiting, and leave no 
 
 test('a queue in which everything was postponed comes back when the first of it is due, and a new signature brings it back at once', async () => {
   await put({ organisation: 'a', signer: '0x1', count: 2 })
-  const { relayIds } = await pick()
+  const relayIds = idsOf(await pick())
   await postpone(database.db, relayIds, { firstMs: 60_000, mostMs: 60_000 })
   expect(await takeTurn()).toEqual([])
   expect(await takeTurn()).toEqual([])
@@ -165,32 +160,42 @@ test('a queue in which everything was postponed comes back when the first of it 
   expect(await takeTurn()).toEqual(['a 0x1'])
 })
 
+/** A turn whose relays were sent, before its visit ends. */
+async function sentTurn(): Promise<Turn> {
+  const turn = await pick()
+  await database.db.run(sql`update relays set state = 'failed', next_attempt_at = null, check_at = null`)
+  return turn
+}
+
+const end = (tx: Tx, turn: Turn) => endVisit(tx, visitedBy(turn, turn.dealt), bounds.timeLeftMs)
+
 test('a signature that is stored while its queue is put off or removed is not forgotten', async () => {
   const { db } = database
-  await put({ organisation: 'a', signer: '0x1', count: 1 })
-  await takeTurn()
-  const turn = await pick()
-  expect(turn.emptyQueues).toHaveLength(1)
-  // Stored and not committed while the queue is being removed as empty: its row is locked for key share, and stays.
-  await db.tx(async (tx) => {
-    await relays.enqueue(tx, 'payments', rowsOf({ organisation: 'a', signer: '0x1', count: 1 }))
-    await db.tx(async (other) => {
-      await parkQueues(other, turn.emptyQueues, 2_000)
-      await parkTurns(other, turn.emptyTurns)
+  for (const late of [false, true]) {
+    await put({ organisation: 'a', signer: '0x1', count: 1 })
+    const turn = await sentTurn()
+    // Something of it is due an hour from now: then the queue is put off, and not removed.
+    if (late) {
+      await put({ organisation: 'a', signer: '0x1', count: 1 })
+      await postpone(db, idsOf(await pick()), { firstMs: 3_600_000, mostMs: 3_600_000 })
+    }
+    // Stored and not committed while the visit ends: the rows are locked for key share, and stay due.
+    await db.tx(async (tx) => {
+      await relays.enqueue(tx, 'payments', rowsOf({ organisation: 'a', signer: '0x1', count: 1 }))
+      await db.tx((other) => end(other, turn))
     })
-  })
-  expect(await takeTurn()).toEqual(['a 0x1'])
+    expect(await dueNow()).toMatchObject({ batch: true })
+    expect(await takeTurn()).toEqual(['a 0x1'])
+  }
 })
 
 test('a signature that is stored just after its queue was removed, and not yet committed, makes the queue anew', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 1 })
-  await takeTurn()
-  const turn = await pick()
+  const turn = await sentTurn()
   const removing = Promise.withResolvers<void>()
   const storing = db.tx(async (tx) => {
-    await parkQueues(tx, turn.emptyQueues, 2_000)
-    await parkTurns(tx, turn.emptyTurns)
+    await end(tx, turn)
     const put = relays.enqueue(db, 'payments', rowsOf({ organisation: 'a', signer: '0x1', count: 1 }))
     removing.resolve()
     return { put }
@@ -198,6 +203,20 @@ test('a signature that is stored just after its queue was removed, and not yet c
   await removing.promise
   await (await storing).put
   expect(await takeTurn()).toEqual(['a 0x1'])
+})
+
+test('whoever stores without a pause goes behind the others all the same', async () => {
+  const { db } = database
+  await put({ organisation: 'a', signer: '0x1', count: 30 })
+  await put({ organisation: 'b', signer: '0x2', count: 1 })
+  const first = dealTurn({ network, alone: false }, await pickDue(db, { ...bounds, turnsMax: 1 }), 8)
+  expect(first.dealt.map(({ queue }) => queue.signer)).toEqual(Array.from({ length: 8 }, () => '0x1'))
+  await db.tx(async (tx) => {
+    await relays.enqueue(tx, 'payments', rowsOf({ organisation: 'a', signer: '0x1', count: 1 }))
+    await db.tx((other) => end(other, first))
+  })
+  const second = await pickDue(db, { ...bounds, turnsMax: 1 })
+  expect(second.map(({ signer }) => signer)).toEqual(['0x2'])
 })
 
 test('many processes that store, serve and remove at once lose nothing', async () => {
@@ -234,17 +253,17 @@ test('what waits in no queue is found by the slow pass', async () => {
 test('a relay that is to travel alone leaves the queue of those that share, and one that was read comes back into its own', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 1 })
-  const { relayIds } = await pick()
+  const relayIds = idsOf(await pick())
   await db.tx((tx) => setAlone(tx, relayIds))
-  expect((await pick()).relayIds).toEqual([])
-  expect((await pick(true)).relayIds).toEqual(relayIds)
+  expect(idsOf(await pick())).toEqual([])
+  expect(idsOf(await pick(true))).toEqual(relayIds)
   await setToCheck(db, relayIds, { firstMs: 0, mostMs: 0 })
-  expect((await pick(true)).relayIds).toEqual([])
+  expect(idsOf(await pick(true))).toEqual([])
   expect((await takeChecks(db, network, { most: 500, firstMs: 1_000, mostMs: 2_000 })).map(({ id }) => id)).toEqual(
     relayIds,
   )
   await releaseRelays(db, relayIds)
-  expect((await pick(true)).relayIds).toEqual(relayIds)
+  expect(idsOf(await pick(true))).toEqual(relayIds)
 })
 
 test('a contract’s signature travels alone from the beginning', async () => {
@@ -256,7 +275,7 @@ test('a withdrawn relay is never sent and can be revived, one that was in a tran
   const { db } = database
   const source = rowsOf({ organisation: 'a', signer: '0x1', count: 1 })
   await relays.enqueue(db, 'payments', source)
-  const [waiting] = await db.tx(async (tx) => lockWaiting(tx, (await pick()).relayIds))
+  const [waiting] = await db.tx(async (tx) => lockWaiting(tx, idsOf(await pick())))
   if (waiting === undefined) throw new Error('nothing waits')
   const { subjectId } = waiting
   expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(true)
@@ -264,7 +283,7 @@ test('a withdrawn relay is never sent and can be revived, one that was in a tran
   expect(await takeTurn()).toEqual([])
   const again = sql`select subject_id, network, organisation_id, environment, payload, valid_before, created_at from relays where subject_id = ${subjectId}`
   await relays.enqueue(db, 'payments', again)
-  expect((await pick()).relayIds).toEqual([waiting.id])
+  expect(idsOf(await pick())).toEqual([waiting.id])
   await db.run(sql`update relays set attempts = 1`)
   expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(false)
 })
@@ -272,7 +291,7 @@ test('a withdrawn relay is never sent and can be revived, one that was in a tran
 test('what is withdrawn while it is being sent is sent once or not at all', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 1 })
-  const { relayIds } = await pick()
+  const relayIds = idsOf(await pick())
   const [row] = await db.many(z.object({ subjectId: z.string() }), sql`select subject_id from relays`)
   if (row === undefined) throw new Error('nothing waits')
   await db.run(sql`insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, purpose, status, created_at)
@@ -320,7 +339,11 @@ test('with 200,000 waiting an idle look and a turn read by their indexes what th
   const spied = { ...db, one: spy(statements, db.one), many: spy(statements, db.many) }
   await listDue(spied, [network])
   await findBacklog(spied, network, 100)
-  await pickDue(spied, bounds)
+  const turn = dealTurn({ network, alone: false }, await pickDue(spied, bounds), bounds.most)
+  await db.tx((tx) => {
+    const run = (statement: Sql) => tx.run(statement).finally(() => statements.push(statement))
+    return end({ ...tx, many: spy(statements, tx.many), run }, turn)
+  })
   await takeChecks(spied, network, { most: 500, firstMs: 1, mostMs: 1 })
   await listForgotten(spied, network, 30_000)
   for (const statement of statements) {
@@ -328,7 +351,7 @@ test('with 200,000 waiting an idle look and a turn read by their indexes what th
     expect(plan).not.toMatch(/Seq Scan on relay(s|_queues)/)
     expect(blocks).toBeLessThan(6_000)
   }
-  expect(statements).toHaveLength(5)
+  expect(statements).toHaveLength(7)
   expect((await readBy(db, statements[0] ?? sql``)).blocks).toBeLessThan(20)
 }, 360_000)
 

@@ -128,9 +128,14 @@ class NetworkDriver {
       else {
         const outcome = await sendBatch(this.#parts, this.network)
         if (outcome === 'gathering') await pause(gatheringMs, this.#stopped)
-        isMore = outcome === 'sent' || outcome === 'gathering'
+        isMore = outcome === 'gathering' || (outcome === 'sent' && (await this.#hasBatch()))
       }
     }
+  }
+
+  async #hasBatch(): Promise<boolean> {
+    const [due] = await listDue(this.#parts.ctx.db, [this.network.name])
+    return due?.batch === true
   }
 
   /** Now and then the slow pass, which nothing waits for. */

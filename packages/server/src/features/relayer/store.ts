@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import { RelayPayload } from './payload.ts'
 import { relayStates } from './port.ts'
@@ -29,7 +29,7 @@ const IdRow = z.object({ id: z.bigint() })
 export function listWaiting(db: Queryable, relayIds: readonly bigint[]): Promise<RelayRow[]> {
   return db.many(
     RelayRow,
-    sql`select ${columns} from relays where id = any(${relayIds}::bigint[]) and state = 'waiting' order by id`,
+    sql`select ${columns} from relays where id = any(${relayIds}::bigint[]) and state = 'waiting'`,
   )
 }
 
@@ -84,7 +84,7 @@ export async function markLeft(
     where r.id = g.id and r.state = 'included'`)
 }
 
-/** Postpones relays that may be sent later, each by the next step of its back-off. */
+/** Postpones relays that may be sent, each by the next step of its back-off; one of which the chain is read first stays as it is. */
 export async function postpone(
   db: Queryable,
   relayIds: readonly bigint[],
@@ -93,7 +93,12 @@ export async function postpone(
   if (relayIds.length === 0) return
   await db.run(sql`
     update relays set next_attempt_at = now() + least(${firstMs}::float8 * 2 ^ checks, ${mostMs}::float8) * interval '1 millisecond', checks = least(checks + 1, 30)
-    where id = any(${relayIds}::bigint[]) and state = 'waiting'`)
+    where ${amongWaiting(relayIds)} and next_attempt_at is not null`)
+}
+
+/** Relays that wait, locked in the order of their ids, as wherever several are. */
+function amongWaiting(relayIds: readonly bigint[]): Sql {
+  return sql`id in (select id from relays where id = any(${relayIds}::bigint[]) and state = 'waiting' order by id for no key update)`
 }
 
 /** Has the chain read for relays, by the next step of their back-off, before they are sent. */
@@ -106,7 +111,7 @@ export async function setToCheck(
   await db.run(sql`
     update relays set next_attempt_at = null, checks = least(checks + 1, 30),
       check_at = now() + least(${firstMs}::float8 * 2 ^ checks, ${mostMs}::float8) * interval '1 millisecond'
-    where id = any(${relayIds}::bigint[]) and state = 'waiting'`)
+    where ${amongWaiting(relayIds)}`)
 }
 
 /** Milliseconds before the next attempt: the first, doubled each time, never over the most. */

@@ -1,0 +1,160 @@
+import type { Address, Hex } from '@purser/protocol'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { relays } from '../src/features/relayer/index.ts'
+import { sql } from '../src/platform/db/db.ts'
+import { newId } from '../src/platform/ids.ts'
+import { createLog } from '../src/platform/log.ts'
+import { SimChain } from './sim/chain.ts'
+import { chanceOf } from './sim/chance.ts'
+import { Gate } from './sim/gate.ts'
+import { liarAbout } from './sim/lies.ts'
+import { SimNode } from './sim/nodes.ts'
+import { SimProcess } from './sim/process.ts'
+import { aStage, type Stage } from './sim/stage.ts'
+import { signatureOf } from './sim/token.ts'
+
+let stage: Stage
+
+beforeAll(async () => {
+  stage = await aStage()
+})
+afterAll(() => stage?.stop())
+
+const startMs = Date.UTC(2026, 10, 3, 12)
+const value = 10_000n
+const payTo: Address = `0x${'d'.repeat(40)}`
+
+let nowMs: number
+let chain: SimChain
+let node: SimNode
+let gate: Gate
+let process: SimProcess
+
+beforeEach(async () => {
+  const { db, deps, network, signer } = stage
+  nowMs = startMs
+  await stage.clear()
+  await stage.setNow(nowMs)
+  const chance = { ...chanceOf(1), happens: (share: number) => share > 0 }
+  chain = new SimChain(network.tokens[0]?.address ?? payTo, chance, BigInt(nowMs / 1_000), new Map())
+  const liar = liarAbout(chain, chance, () => [])
+  node = new SimNode(0, { chain, chainId: network.chainId, settler: signer.address, chance, liar })
+  gate = new Gate(chance, stage.countLocked)
+  const log = createLog({ level: 'silent' })
+  const ground = { db, deps, network, signer, nodes: [node], gate, chance, log, nowMs: () => nowMs }
+  process = new SimProcess(ground, 'process', 0)
+})
+
+/** Stores signatures of contract accounts, which travel alone: so many of each of these payers. */
+async function put(organisation: number, payers: readonly Address[], { each = 1, purpose = 'payments' } = {}) {
+  const organisationId = stage.tenants[organisation]?.organisationId ?? ''
+  const payloads = payers.flatMap((from) =>
+    Array.from({ length: each }, (_, index) => {
+      const nonce: Hex = `0x${from.slice(2)}${index.toString(16).padStart(24, '0')}`
+      const authorization = { from, to: payTo, value, validBefore: BigInt(nowMs / 1_000 + 3_600), nonce }
+      chain.head.state.balances.set(from, value * 1_000n)
+      const signature = { kind: 'bytes', signature: signatureOf(authorization) }
+      const stored = { kind: 'eip3009', from, to: payTo, value: value.toString(), validAfter: '0', nonce, signature }
+      return JSON.stringify({
+        ...stored,
+        validBefore: authorization.validBefore.toString(),
+        deployment: null,
+        token: chain.token,
+      })
+    }),
+  )
+  await relays.enqueue(
+    stage.db,
+    purpose,
+    sql`
+    select subject_id, ${stage.network.name}::text as network, ${organisationId}::text as organisation_id,
+      'test'::text as environment, payload, now() + interval '1 hour' as valid_before, now() as created_at
+    from unnest(${payloads.map(() => newId('pay', stage.deps))}::text[], ${payloads}::jsonb[]) as given (subject_id, payload)`,
+  )
+}
+
+const payer = (name: string, index = 0): Address => `0x${name.repeat(8)}${index.toString(16).padStart(32, '0')}`
+const many = (name: string, count: number) => Array.from({ length: count }, (_, index) => payer(name, index))
+
+/** A turn of the relayer, and blocks until what it sent is final. */
+async function pass(): Promise<void> {
+  const turnLanes = () => process.turnLanes()
+  for (const work of [mine, () => process.passRelays(), turnLanes, mine, turnLanes])
+    await gate.drain([work().catch(() => undefined)])
+}
+
+async function mine(): Promise<void> {
+  nowMs += 12_000
+  await stage.setNow(nowMs)
+  for (let block = 0; block < stage.network.confirmationDepth + 1; block += 1) chain.mine(BigInt(nowMs / 1_000))
+  node.sync()
+}
+
+/** The states of a payer's relays, each once. */
+async function statesOf(signer: Address): Promise<string[]> {
+  const rows = await stage.db.many(
+    z.object({ state: z.string() }),
+    sql`select distinct state from relays where signer = ${signer} order by state`,
+  )
+  return rows.map(({ state }) => state)
+}
+
+/** In how many turns a payer's relay is on chain. */
+async function turnsOf(signer: Address, most: number): Promise<number> {
+  for (let turn = 1; turn <= most; turn += 1) {
+    await pass()
+    if ((await statesOf(signer)).every((state) => state === 'settled')) return turn
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+test('two hundred signatures of one organization’s contracts let another’s go in the second turn', async () => {
+  await put(0, many('a', 20), { each: 10 })
+  await put(1, [payer('b')])
+  expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
+}, 60_000)
+
+test('two hundred signatures of one payer let another payer of the organization go in the second turn', async () => {
+  await put(0, [payer('a')], { each: 200 })
+  await put(0, [payer('b')])
+  expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
+}, 60_000)
+
+test('each of two organizations that wait has every second slot', async () => {
+  await put(0, many('a', 10), { each: 10 })
+  await put(1, many('b', 10), { each: 10 })
+  for (let turn = 0; turn < 8; turn += 1) await pass()
+  const sent = await stage.db.many(
+    z.object({ sent: z.bigint() }),
+    sql`select count(*) filter (where state = 'settled') as sent from relays group by organisation_id order by 1`,
+  )
+  expect(sent.map((row) => row.sent)).toEqual([4n, 4n])
+}, 60_000)
+
+test('a contract about which the node fails every time is put off by itself', async () => {
+  const truth = node.answer.bind(node)
+  let failures = 0
+  node.answer = (method, params) => {
+    if (method !== 'eth_call' || !JSON.stringify(params).includes('aaaaaaaa')) return truth(method, params)
+    failures += 1
+    throw new Error('too busy')
+  }
+  await put(0, many('a', 8), { each: 25 })
+  await put(1, [payer('b')])
+  expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
+  expect(failures).toBeGreaterThan(0)
+  expect(await statesOf(payer('a'))).toEqual(['waiting'])
+}, 60_000)
+
+test('a signature whose sending fails in the database is put off by itself', async () => {
+  // Of no sweep: looking for it fails.
+  await put(0, many('a', 8), { each: 25, purpose: 'wallets.sweeps' })
+  await put(1, [payer('b')])
+  expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
+  const { put: postponed } = await stage.db.one(
+    z.object({ put: z.bigint() }),
+    sql`select count(*) as put from relays where checks > 0 and state = 'waiting'`,
+  )
+  expect(postponed).toBeGreaterThan(0n)
+}, 60_000)
