@@ -93,8 +93,8 @@ export interface VaultToken {
 }
 
 export interface NewVaultToken {
-  /** Seconds: an hour when left out, a day at most. Not for a ticket. */
-  readonly expiresIn?: number | undefined
+  /** Seconds, or a duration such as `1h`: an hour when left out, a day at most. Not for a ticket. */
+  readonly expiresIn?: number | string | undefined
   /** `ticket`: opens one stream within a minute, for browsers that cannot send headers. */
   readonly kind?: 'token' | 'ticket' | undefined
 }

@@ -3959,7 +3959,10 @@ export interface operations {
                     /** @description The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not. */
                     readonly signature?: {
                         readonly value: string;
-                        /** Format: date-time */
+                        /**
+                         * Format: date-time
+                         * @example 2026-11-22T09:30:00Z
+                         */
                         readonly signedAt: string;
                     };
                 };
@@ -8624,8 +8627,11 @@ export interface operations {
                     readonly accountId?: string;
                     /** Format: email */
                     readonly email?: string;
-                    /** @enum {string} */
-                    readonly role: "owner" | "admin" | "member" | "viewer";
+                    /**
+                     * @default member
+                     * @enum {string}
+                     */
+                    readonly role?: "owner" | "admin" | "member" | "viewer";
                 };
             };
         };
@@ -9447,37 +9453,33 @@ export interface operations {
                      * @example /users/:id
                      */
                     readonly routePattern: string;
-                    /** @default [] */
                     readonly headers?: readonly {
                         readonly name: string;
-                        /** @example string */
-                        readonly type: string;
-                        readonly required: boolean;
-                        readonly example?: string | number | boolean;
-                    }[];
-                    /** @default [] */
+                        readonly type?: string | null;
+                        readonly required?: boolean | null;
+                        readonly example?: (string | number | boolean) | null;
+                        readonly value?: (string | number | boolean) | null;
+                    }[] | null;
                     readonly queryParams?: readonly {
                         readonly name: string;
-                        /** @example string */
-                        readonly type: string;
-                        readonly required: boolean;
-                        readonly example?: string | number | boolean;
-                    }[];
-                    /** @default [] */
+                        readonly type?: string | null;
+                        readonly required?: boolean | null;
+                        readonly example?: (string | number | boolean) | null;
+                        readonly value?: (string | number | boolean) | null;
+                    }[] | null;
                     readonly bodyParams?: readonly {
                         readonly name: string;
-                        /** @example string */
-                        readonly type: string;
-                        readonly required: boolean;
-                        readonly example?: string | number | boolean;
-                    }[];
-                    readonly bodyContentType?: string;
+                        readonly type?: string | null;
+                        readonly required?: boolean | null;
+                        readonly example?: (string | number | boolean) | null;
+                        readonly value?: (string | number | boolean) | null;
+                    }[] | null;
+                    readonly bodyContentType?: string | null;
                     /** @example 0.01 */
                     readonly amount: string;
                     /** @enum {string} */
                     readonly protocol: "x402" | "mpp";
-                    /** @example plog_01h455vb4pex5vsknk084sn02q */
-                    readonly paymentLogId?: string;
+                    readonly paymentLogId?: string | null;
                 };
             };
         };
@@ -11525,8 +11527,11 @@ export interface operations {
                      * @enum {string}
                      */
                     readonly kind?: "token" | "ticket";
-                    /** @description Seconds; an hour by default. A ticket has its own. */
-                    readonly expiresIn?: number;
+                    /**
+                     * @description Seconds or a duration such as `1h`; an hour by default. A ticket has its own.
+                     * @example 1h
+                     */
+                    readonly expiresIn?: number | string;
                 };
             };
         };
@@ -12035,7 +12040,10 @@ export interface operations {
                 readonly "application/json": {
                     /** @example del_01h455vb4pex5vsknk084sn02q */
                     readonly deliveryId?: string;
-                    /** Format: date-time */
+                    /**
+                     * Format: date-time
+                     * @example 2026-11-22T09:30:00Z
+                     */
                     readonly since?: string;
                 };
             };

@@ -1,3 +1,4 @@
+import { parseInstant } from '@purser/protocol'
 import { z } from 'zod'
 import { instantOf } from './clock.ts'
 import { failPlatform } from './errors.ts'
@@ -36,8 +37,16 @@ export const Instant = z.codec(z.date(), z.iso.datetime(), {
   encode: (text) => instantOf(text),
 })
 
-/** A time in a query: ISO 8601 with a zone. */
-export const InstantInput = z.iso.datetime({ offset: true }).transform((value) => instantOf(value))
+/** A time in a request: ISO 8601 in any form that names a day; UTC where it names no zone. */
+export const InstantInput = z
+  .string()
+  .transform((written, ctx) => {
+    const ms = parseInstant(written)
+    if (ms !== undefined) return instantOf(ms)
+    ctx.addIssue({ code: 'custom', message: 'must be an ISO 8601 date, with a time or without one' })
+    return z.NEVER
+  })
+  .meta({ format: 'date-time', example: '2026-11-22T09:30:00Z' })
 
 const jsonDepthMax = 16
 const Json: z.ZodType<unknown> = z

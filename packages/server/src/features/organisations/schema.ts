@@ -68,7 +68,7 @@ export const Member = z.strictObject({
 export type Member = z.input<typeof Member>
 
 export const NewMember = z
-  .strictObject({ accountId: id('acc').optional(), email: Email.optional(), role: Role })
+  .strictObject({ accountId: id('acc').optional(), email: Email.optional(), role: Role.default('member') })
   .refine((body) => (body.accountId === undefined) !== (body.email === undefined), {
     path: ['accountId'],
     message: 'give either accountId or email',

@@ -12,7 +12,7 @@ const fail = defineErrors({
   'persisted-vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more persisted vaults.' },
   'documents-per-vault-exceeded': { status: 422, title, detail: 'The vault takes no more documents.' },
   'files-per-vault-exceeded': { status: 422, title, detail: 'The vault takes no more files.' },
-  'storage-quota-exceeded': { status: 429, title, detail: 'The storage that the plan grants is used up.' },
+  'storage-quota-exceeded': { status: 429, title, detail: 'The storage that the plan grants does not suffice.' },
 })
 
 /** For operations that reserve gas of the operator's. */
@@ -27,12 +27,14 @@ export const gasErrors = {
 /** The limit errors, for the tables of the operations that count. */
 export const planErrors = fail.table
 
-/** The document's limit error: a problem record with `limit`, `current` and `upgradeUrl`. */
+/** The document's limit error: a problem record with `limit`, `current` and `upgradeUrl`, whose sentence has the figures too. */
 export function limitError(
   ctx: Pick<Ctx, 'upgradeUrl'>,
   code: keyof typeof planErrors,
   limit: number,
   current: number,
 ): Problem {
-  return fail(code, { limit, current, upgradeUrl: ctx.upgradeUrl })
+  const unit = code === 'storage-quota-exceeded' ? ' bytes' : ''
+  const detail = `${fail.table[code].detail.slice(0, -1)}: ${current} of ${limit}${unit} used.`
+  return fail(code, { detail, limit, current, upgradeUrl: ctx.upgradeUrl })
 }

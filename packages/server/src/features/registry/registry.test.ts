@@ -88,7 +88,7 @@ test.each([
   ['a protocol that is not spoken', { protocol: 'ach' }],
   ['65 parameters', { queryParams: Array.from({ length: 65 }, (_, index) => param(`p${index}`)) }],
   ['an example that is an object', { bodyParams: [param('a', { example: { password: 'x' } })] }],
-  ['a parameter with another member', { headers: [param('a', { value: 'x' })] }],
+  ['a parameter with another member', { headers: [param('a', { pattern: 'x' })] }],
   ['a payment log id that can be none', { paymentLogId: 'pay_01h455vb4pex5vsknk084sn02q' }],
 ])('%s is refused, and nothing is registered', async (_case, changes) => {
   const org = await world.organisation()

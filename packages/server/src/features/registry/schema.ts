@@ -14,7 +14,28 @@ export const RouteParam = z.strictObject({
 })
 export type RouteParam = z.output<typeof RouteParam>
 
-const RouteParams = z.array(RouteParam).max(paramsMax)
+/**
+ * A parameter as callers describe it: a name alone suffices, null is like absent, and `value`, where a client library sends what it
+ * saw, is an example.
+ */
+const ObservedParam = z
+  .strictObject({
+    name: RouteParam.shape.name,
+    type: RouteParam.shape.type.nullish(),
+    required: z.boolean().nullish(),
+    example: RouteParam.shape.example.unwrap().nullish(),
+    value: RouteParam.shape.example.unwrap().nullish(),
+  })
+  .transform(({ name, type, required, example, value }): RouteParam => {
+    const shown = example ?? value ?? undefined
+    return { name, type: type ?? 'string', required: required ?? false, ...(shown !== undefined && { example: shown }) }
+  })
+
+const ObservedParams = z
+  .array(ObservedParam)
+  .max(paramsMax)
+  .nullish()
+  .transform((params) => params ?? [])
 
 /** A host name with its port, if any, as WHATWG URL writes it: lower case, punycode, without the port of https. */
 const Host = text(260, 1)
@@ -50,13 +71,17 @@ export const Snapshot = z.strictObject({
     description: 'A router’s pattern or a path. What looks like an identifier becomes {id}; the query is left out.',
     example: '/users/:id',
   }),
-  headers: RouteParams.default([]),
-  queryParams: RouteParams.default([]),
-  bodyParams: RouteParams.default([]),
-  bodyContentType: text(255, 1).optional(),
+  headers: ObservedParams,
+  queryParams: ObservedParams,
+  bodyParams: ObservedParams,
+  bodyContentType: text(255, 1)
+    .nullish()
+    .transform((type) => type ?? undefined),
   amount: Dollars,
   protocol: Protocol,
-  paymentLogId: id('plog').optional(),
+  paymentLogId: id('plog')
+    .nullish()
+    .transform((paymentLogId) => paymentLogId ?? undefined),
 })
 export type Snapshot = z.output<typeof Snapshot>
 

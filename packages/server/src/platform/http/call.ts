@@ -38,6 +38,7 @@ export interface RawAnswer {
 const noBody = new Uint8Array()
 /** Made once: a schema is compiled when it is first used, which costs more than a request. */
 const noQuery = z.strictObject({})
+const noInput = z.strictObject({})
 const Params = z.record(z.string(), z.string())
 
 /** Who calls with an API key. */
@@ -192,15 +193,15 @@ function readInput(
   const params = operation.params?.safeParse(request.params)
   if (params?.success === false) throw unknownResource(operation)
   const query = (operation.query ?? noQuery).safeParse(request.query)
-  const given = operation.input === undefined ? undefined : readBody(request)
-  const body = operation.input?.safeParse(given)
+  const given = operation.streamsInput === undefined ? readBody(request) : undefined
+  const body = operation.streamsInput === undefined ? (operation.input ?? noInput).safeParse(given) : undefined
   const issues = [query, body].flatMap((parsed) => (parsed?.success === false ? parsed.error.issues : []))
   if (operation.takesAnyText !== true) issues.push(...textIssues([request.params, request.query, given], issues))
   if (issues.length > 0) throw validationProblem(issues)
   return {
     params: params?.data,
     query: query.data,
-    body: body?.data,
+    body: operation.input === undefined ? undefined : body?.data,
     headers: request.headers,
     stream: request.stream,
   }

@@ -1,3 +1,4 @@
+import { parseDuration } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { Instant } from '../../../platform/wire.ts'
@@ -5,6 +6,18 @@ import { Instant } from '../../../platform/wire.ts'
 const hour = 3_600
 /** Seconds that a token lives when nobody says, and at most. */
 export const tokenSeconds = { atLeast: 60, byDefault: hour, atMost: 24 * hour } as const
+/** Seconds, or a duration such as `1h`, read into seconds. */
+const ExpiresIn = z
+  .union([z.int(), z.string().max(16)])
+  .transform((written, ctx) => {
+    const seconds = typeof written === 'number' ? written : parseDuration(written)
+    if (typeof seconds === 'number' && seconds >= tokenSeconds.atLeast && seconds <= tokenSeconds.atMost) return seconds
+    const message = `must be ${tokenSeconds.atLeast} to ${tokenSeconds.atMost} seconds, or a duration from 1m to 24h`
+    ctx.addIssue({ code: 'custom', message })
+    return z.NEVER
+  })
+  .meta({ description: 'Seconds or a duration such as `1h`; an hour by default. A ticket has its own.', example: '1h' })
+
 /** Seconds within which a ticket must be used. */
 export const ticketSeconds = 60
 
@@ -17,12 +30,7 @@ export const NewVaultToken = z
       description:
         'A ticket opens one stream of events, in an address, within 60 seconds: for browsers, which send no header.',
     }),
-    expiresIn: z
-      .int()
-      .min(tokenSeconds.atLeast)
-      .max(tokenSeconds.atMost)
-      .optional()
-      .meta({ description: 'Seconds; an hour by default. A ticket has its own.' }),
+    expiresIn: ExpiresIn.optional(),
   })
   .refine(({ kind, expiresIn }) => kind === 'token' || expiresIn === undefined, {
     path: ['expiresIn'],

@@ -1,11 +1,12 @@
 import type { z } from 'zod'
 import type { Ctx } from '../../../platform/ctx.ts'
+import { failPlatform } from '../../../platform/errors.ts'
 import { newId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
 import { currencies, isCurrency, maskOf } from './details.ts'
-import { detailsOf } from './rules.ts'
+import { detailsOf, faultsOfLiveDetails } from './rules.ts'
 import type { BankAccount, NewBankAccount } from './schema.ts'
 import { sealDetails } from './seal.ts'
 import {
@@ -24,6 +25,9 @@ import {
 export async function createBankAccount(ctx: Ctx, request: NewBankAccount): Promise<BankAccount> {
   const currency = request.currency.trim().toUpperCase()
   if (!isCurrency(currency)) throw fail('unsupported-currency', { supported: currencies })
+  const faults = ctx.tenant.environment === 'live' ? faultsOfLiveDetails(currency, request) : []
+  const errors = faults.map(({ field, message }) => ({ path: `/${field}`, message }))
+  if (errors.length > 0) throw failPlatform('validation-error', { errors })
   const details = detailsOf(currency, request)
   const account: BankAccountRow = {
     id: newId('bac', ctx),
