@@ -142,6 +142,7 @@ export {
   itemProof,
   manifestHash,
   merkleRootOf,
+  sealedItemsOf,
   statementOf,
 } from './seal.ts'
 export type { SealRead, SealTrouble } from './seal-parse.ts'

@@ -1,7 +1,7 @@
 const dayMs = 86_400_000
 
-/** Years with a value; those outside have more digits than the API writes, or stand before the year 1. */
-const rangeMs = { first: daysOf(1, 1, 1) * dayMs, last: daysOf(10_000, 1, 1) * dayMs - 1 } as const
+/** The years that ISO 8601 writes with four digits. */
+const rangeMs = { first: daysOf(0, 1, 1) * dayMs, last: daysOf(10_000, 1, 1) * dayMs - 1 } as const
 
 const datePattern = /^(\d{4})(?:-?(\d{2})-?(\d{2})|-?(\d{3})|-?W(\d{2})-?(\d))$/i
 const timePattern = /^(\d{2})(?::?(\d{2})(?::?(\d{2}))?)?(?:[.,](\d{1,30}))?(?:(Z)|([+\- ])(\d{2})(?::?(\d{2}))?)?$/i
@@ -9,7 +9,7 @@ const timePattern = /^(\d{2})(?::?(\d{2})(?::?(\d{2}))?)?(?:[.,](\d{1,30}))?(?:(
 /**
  * Reads an instant from any ISO 8601 form that names a day: calendar, ordinal and week dates, basic and extended, with a time or
  * without one, which then is 00:00, and with a zone or without one, which then is UTC. Answers milliseconds since 1970, rounded
- * down, or undefined for any other text, for a day that the calendar does not have, and outside the years 1 to 9999. A space in
+ * down, or undefined for any other text, for a day that the calendar does not have, and outside the years 0 to 9999. A space in
  * place of the `T` is RFC 3339's; one in place of the `+` is what a query string makes of it. Source: ISO 8601-1:2019, 5.2 to 5.4.
  *
  * @example

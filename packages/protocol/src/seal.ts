@@ -82,12 +82,17 @@ export function documentContent(data: JsonObject): Uint8Array {
  */
 export function buildManifest(facts: SealFacts): SealManifest {
   const { vaultId, organisationId, summary, sealedAt, eventsHead, payment } = facts
-  const items = facts.items.map(onlyTheItem).sort((left, right) => (left.id < right.id ? -1 : 1))
+  const items = sealedItemsOf(facts.items)
   const { count, hash } = eventsHead
   const made = { version: 1, vaultId, organisationId, summary, sealedAt, items, eventsHead: { count, hash }, payment }
   const read = readManifest(made)
   if ('fault' in read) throw new RangeError(`no manifest can be made of this: ${read.fault.path} ${read.fault.message}`)
   return read.value
+}
+
+/** The items of a manifest: in the order of their ids, each with the members of an item alone. */
+export function sealedItemsOf(items: readonly SealedItem[]): SealedItem[] {
+  return items.map(onlyTheItem).sort((left, right) => (left.id < right.id ? -1 : 1))
 }
 
 /** SHA-256, in lower-case hex, of the manifest as canonical JSON (RFC 8785). */

@@ -50,12 +50,12 @@ export interface VaultFile {
   readonly createdAt: string
 }
 
-/** A vault with all that it holds; `manifest` is what the seal froze, null until then. */
+/** A vault with all that it holds; `manifest` is what the seal froze, and before it what a seal would freeze, with `sealedAt` null. */
 export interface VaultState extends Vault {
   readonly documents: readonly VaultDocument[]
   readonly files: readonly VaultFile[]
   readonly eventCount: number
-  readonly manifest: Readonly<Record<string, unknown>> | null
+  readonly manifest: Readonly<Record<string, unknown>>
 }
 
 export interface NewVault {

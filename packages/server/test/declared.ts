@@ -65,9 +65,9 @@ const templates = Object.entries(openApi.paths)
 
 const problemType = 'application/problem+json'
 
-/** Header fields of HTTP itself, which no operation declares. */
+/** Header fields of HTTP and of Fetch itself, which no operation declares. */
 const ofHttp =
-  /^(connection|keep-alive|date|transfer-encoding|content-(type|length)|cache-control|x-(content-type-options|accel-buffering))$/
+  /^(connection|keep-alive|date|transfer-encoding|content-(type|length)|cache-control|access-control-[a-z-]+|x-(content-type-options|accel-buffering))$/
 
 function isHeaderDeclared(response: unknown, name: string): boolean {
   const declared = Object.keys(Object(memberOf(response, 'headers')))

@@ -5302,6 +5302,7 @@ export const tools: readonly Tool[] = [
           "type": "integer"
         },
         "manifest": {
+          "description": "What the seal froze; before it, what a seal would freeze now, with `sealedAt` null.",
           "anyOf": [
             {
               "type": "object",
@@ -5401,7 +5402,101 @@ export const tools: readonly Tool[] = [
               ]
             },
             {
-              "type": "null"
+              "type": "object",
+              "properties": {
+                "version": {
+                  "description": "1.",
+                  "type": "number"
+                },
+                "vaultId": {
+                  "type": "string"
+                },
+                "organisationId": {
+                  "type": "string"
+                },
+                "summary": {
+                  "type": [
+                    "string",
+                    "null"
+                  ]
+                },
+                "sealedAt": {
+                  "type": "null"
+                },
+                "items": {
+                  "type": "array",
+                  "items": {
+                    "type": "object",
+                    "properties": {
+                      "kind": {
+                        "description": "Such as document, file.",
+                        "type": "string"
+                      },
+                      "id": {
+                        "type": "string"
+                      },
+                      "name": {
+                        "type": "string"
+                      },
+                      "mimeType": {
+                        "type": "string"
+                      },
+                      "size": {
+                        "type": "integer"
+                      },
+                      "sha256": {
+                        "type": "string"
+                      }
+                    },
+                    "required": [
+                      "kind",
+                      "id",
+                      "name",
+                      "size",
+                      "sha256"
+                    ]
+                  }
+                },
+                "eventsHead": {
+                  "type": "object",
+                  "properties": {
+                    "count": {
+                      "type": "integer"
+                    },
+                    "hash": {
+                      "type": "string"
+                    }
+                  },
+                  "required": [
+                    "count",
+                    "hash"
+                  ]
+                },
+                "payment": {
+                  "anyOf": [
+                    {
+                      "type": "object",
+                      "propertyNames": {
+                        "type": "string"
+                      },
+                      "additionalProperties": {}
+                    },
+                    {
+                      "type": "null"
+                    }
+                  ]
+                }
+              },
+              "required": [
+                "version",
+                "vaultId",
+                "organisationId",
+                "summary",
+                "sealedAt",
+                "items",
+                "eventsHead",
+                "payment"
+              ]
             }
           ]
         }

@@ -10367,6 +10367,7 @@ export interface operations {
                             readonly createdAt: string;
                         }[];
                         readonly eventCount: number;
+                        /** @description What the seal froze; before it, what a seal would freeze now, with `sealedAt` null. */
                         readonly manifest: {
                             /** @constant */
                             readonly version: 1;
@@ -10392,7 +10393,32 @@ export interface operations {
                             readonly payment: {
                                 readonly [key: string]: unknown;
                             } | null;
-                        } | null;
+                        } | {
+                            /** @constant */
+                            readonly version: 1;
+                            /** @example vlt_01h455vb4pex5vsknk084sn02q */
+                            readonly vaultId: string;
+                            /** @example org_01h455vb4pex5vsknk084sn02q */
+                            readonly organisationId: string;
+                            readonly summary: string | null;
+                            readonly sealedAt: null;
+                            readonly items: readonly {
+                                /** @enum {string} */
+                                readonly kind: "document" | "file";
+                                readonly id: string;
+                                readonly name: string;
+                                readonly mimeType?: string;
+                                readonly size: number;
+                                readonly sha256: string;
+                            }[];
+                            readonly eventsHead: {
+                                readonly count: number;
+                                readonly hash: string;
+                            };
+                            readonly payment: {
+                                readonly [key: string]: unknown;
+                            } | null;
+                        };
                     };
                 };
             };

@@ -79,7 +79,7 @@ test.each(moments)(
     expect((await ask('GET', `/vaults/${vaultId}`)).body).toMatchObject({
       status: 'active',
       sealedAt: null,
-      manifest: null,
+      manifest: { sealedAt: null },
       eventCount: 3,
     })
     expect(codeOf(await ask('GET', `/vaults/${vaultId}/proof`))).toBe('vault-not-sealed')

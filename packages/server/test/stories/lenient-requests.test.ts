@@ -162,7 +162,7 @@ test.each([
   ending.abort()
 })
 
-test.each(['2026', 'yesterday', '2026-02-30', '2026-06-01T25:00', '0000-01-01'])(
+test.each(['2026', 'yesterday', '2026-02-30', '2026-06-01T25:00', '-0001-01-01'])(
   '%s is no time to begin at',
   async (from) => {
     const org: Org = await stage.world.organisation()

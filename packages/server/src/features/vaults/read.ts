@@ -7,6 +7,7 @@ import { shownDocument } from './documents.ts'
 import { fail } from './errors.ts'
 import { fileUrl } from './files/index.ts'
 import type { Vault, VaultFile, VaultQuery, VaultState } from './schema.ts'
+import { runningManifest } from './seal.ts'
 import { findProof } from './seal-store.ts'
 import { findVault, listVaults } from './store.ts'
 import { accessEndsAt } from './tokens/index.ts'
@@ -16,7 +17,7 @@ import { shownVault, type VaultId } from './vault.ts'
 const dataBytesMax = 262_144
 
 /**
- * A vault with what it holds and, once it is sealed, its manifest. Nothing is held while it is read: of a vault that is being
+ * A vault with what it holds and its manifest: the signed one once it is sealed, before that what a seal would freeze. Nothing is held while it is read: of a vault that is being
  * written to, it may show a document that `eventCount` does not count yet.
  */
 export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> {
@@ -33,7 +34,7 @@ export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> 
     documents: documents.map(shownDocument),
     files: files.map((file) => shownFile(ctx, vaultId, { file, accessEnd })),
     eventCount: vault.eventCount,
-    manifest: proof?.manifest ?? null,
+    manifest: proof?.manifest ?? (await runningManifest(ctx, vault, { documents, files })),
   }
 }
 

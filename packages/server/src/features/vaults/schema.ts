@@ -113,11 +113,17 @@ export const Manifest = z.strictObject({
 })
 export type Manifest = z.output<typeof Manifest>
 
+/** What a seal would freeze now: as `Manifest`, without the time of a seal, and signed by nobody. */
+const RunningManifest = Manifest.extend({ sealedAt: z.null() })
+export type RunningManifest = z.output<typeof RunningManifest>
+
 export const VaultState = Vault.extend({
   documents: z.array(VaultDocument),
   files: z.array(VaultFile),
   eventCount: z.int(),
-  manifest: Manifest.nullable(),
+  manifest: z
+    .union([Manifest, RunningManifest])
+    .meta({ description: 'What the seal froze; before it, what a seal would freeze now, with `sealedAt` null.' }),
 })
 export type VaultState = z.input<typeof VaultState>
 

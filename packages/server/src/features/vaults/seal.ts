@@ -7,15 +7,16 @@ import {
   type SealedItem,
   type SealManifest,
   type SealStatement,
+  sealedItemsOf,
   statementOf,
   utf8,
 } from '@purser/protocol'
 import type { Ctx } from '../../platform/ctx.ts'
-import type { Tx } from '../../platform/db/db.ts'
+import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { keyIdOf } from '../../platform/http/key-set.ts'
-import { listDocuments, listFiles } from './document-store.ts'
+import { type DocumentRow, type FileRow, listDocuments, listFiles } from './document-store.ts'
 import { appendVaultEvent } from './events.ts'
-import type { SealRequest, Vault } from './schema.ts'
+import type { RunningManifest, SealRequest, Vault } from './schema.ts'
 import { insertSealTree } from './seal-store.ts'
 import { sealTreeOf } from './seal-tree.ts'
 import { markSealed, type VaultRow } from './store.ts'
@@ -59,8 +60,28 @@ async function manifestOf(tx: Tx, ctx: Ctx, vault: Sealing): Promise<SealManifes
 }
 
 async function itemsOf(tx: Tx, { tenant }: Ctx, vaultId: VaultId): Promise<SealedItem[]> {
-  const documents = await listDocuments(tx, tenant, vaultId, 0)
-  const files = await listFiles(tx, tenant, vaultId)
+  return itemsFrom(await listDocuments(tx, tenant, vaultId, 0), await listFiles(tx, tenant, vaultId))
+}
+
+/** What a seal would freeze now, from what was read of the vault. Nothing of it is signed. */
+export async function runningManifest(
+  ctx: Ctx,
+  vault: VaultRow,
+  { documents, files }: { readonly documents: readonly DocumentRow[]; readonly files: readonly FileRow[] },
+): Promise<RunningManifest> {
+  return {
+    version: 1,
+    vaultId: vault.id,
+    organisationId: ctx.tenant.organisationId,
+    summary: vault.summary,
+    sealedAt: null,
+    items: sealedItemsOf(itemsFrom(documents, files)),
+    eventsHead: { count: vault.eventCount, hash: vault.eventHash },
+    payment: await receiptOf(ctx.db, ctx, vault),
+  }
+}
+
+function itemsFrom(documents: readonly DocumentRow[], files: readonly FileRow[]): SealedItem[] {
   return [
     ...documents.map((document) => ({ kind: 'document' as const, ...document })),
     ...files.map((file) => ({ kind: 'file' as const, ...file })),
@@ -68,9 +89,9 @@ async function itemsOf(tx: Tx, { tenant }: Ctx, vaultId: VaultId): Promise<Seale
 }
 
 /** What the deployment knows of the payment, or at the least which one it was. */
-async function receiptOf(tx: Tx, ctx: Ctx, { paymentId }: VaultRow): Promise<JsonObject | null> {
+async function receiptOf(db: Queryable, ctx: Ctx, { paymentId }: VaultRow): Promise<JsonObject | null> {
   if (paymentId === null) return null
-  return (await ctx.receiptForSeal?.(tx, ctx.tenant, paymentId)) ?? { paymentId }
+  return (await ctx.receiptForSeal?.(db, ctx.tenant, paymentId)) ?? { paymentId }
 }
 
 async function sign({ serviceSeal, baseUrl }: Ctx, statement: SealStatement): Promise<string> {

@@ -39,7 +39,28 @@ test('a new vault is the document’s record, with the plan’s default as its e
     manifestHash: null,
   })
   const { body: state } = await stage.call(org, 'GET', `/vaults/${body.id}`)
-  expect(state).toEqual({ ...body, documents: [], files: [], eventCount: 1, manifest: null })
+  expect(state).toEqual({
+    ...body,
+    documents: [],
+    files: [],
+    eventCount: 1,
+    manifest: expect.objectContaining({ sealedAt: null }),
+  })
+})
+
+test('before the seal the manifest is what a seal would freeze, and afterwards what it froze', async () => {
+  const org = await stage.world.organisation()
+  const vaultId = await stage.vault(org)
+  for (const name of ['second', 'first'])
+    await stage.call(org, 'POST', `/vaults/${vaultId}/documents`, { name, data: { name } })
+  const { body: running } = await stage.call(org, 'GET', `/vaults/${vaultId}`)
+  await stage.call(org, 'POST', `/vaults/${vaultId}/seal`, { summary: 'done' })
+  const { body: sealed } = await stage.call(org, 'GET', `/vaults/${vaultId}`)
+  const { body: proof } = await stage.call(org, 'GET', `/vaults/${vaultId}/proof`)
+  expect(sealed.manifest).toEqual(proof.manifest)
+  expect(running.manifest).toEqual({ ...Object(proof.manifest), summary: null, sealedAt: null })
+  const { items } = Object(running.manifest)
+  expect(items.map(({ name }: { name: string }) => name).sort()).toEqual(['first', 'second'])
 })
 
 test.each([

@@ -25,10 +25,10 @@ export function keySetPages(baseUrl: string, listKeys: () => Promise<readonly Pu
   const didPage = pageOf('application/did+json', async () => didDocument(didOf(baseUrl), await listKeys()))
   const keySet = pageOf('application/jwk-set+json', async () => ({ keys: (await listKeys()).map(jwkOf) }))
   return [
-    { path: '/.well-known/jwks.json', answer: keySet },
-    { path: '/.well-known/did.json', answer: didPage },
+    { path: '/.well-known/jwks.json', answer: keySet, crossOrigin: true },
+    { path: '/.well-known/did.json', answer: didPage, crossOrigin: true },
     // Where the base address has a path, the DID's document stands under that path and not under /.well-known.
-    { path: '/did.json', answer: didPage },
+    { path: '/did.json', answer: didPage, crossOrigin: true },
   ]
 }
 

@@ -22,7 +22,7 @@ export function publicPages(
     reference ??= referencePage(openApi, deps.baseUrl)
     return reference
   }
-  return [
+  const pages: PublicPage[] = [
     { path: '/healthz', answer: () => json({ status: 'ok' }) },
     { path: '/readyz', answer: () => readiness(deps) },
     {
@@ -32,6 +32,7 @@ export function publicPages(
     { path: '/docs', answer: () => ({ status: 200, headers: htmlHeaders, body: readReference() }) },
     { path: '/problems/:code', answer: ({ code }) => problemPage(deps, errors, code ?? '') },
   ]
+  return pages.map((page) => ({ ...page, crossOrigin: true }))
 }
 
 /** Prometheus text; on its own port in production, on the main one under `npm start`. */

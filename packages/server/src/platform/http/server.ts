@@ -19,6 +19,7 @@ import {
   withRefusalMembers,
 } from './call.ts'
 import { refuseUnread } from './client-errors.ts'
+import { crossOriginHeaders, crossOriginMethods, preflightAnswer } from './cross-origin.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
 import { OpenLines } from './line.ts'
 import { pourInto } from './pouring.ts'
@@ -39,6 +40,8 @@ export interface PublicPage {
   /** GET when left out. */
   readonly method?: 'GET' | 'POST'
   readonly answer: (params: Readonly<Record<string, string>>, request: PageRequest) => RawAnswer | Promise<RawAnswer>
+  /** Whether pages of any origin may read it. */
+  readonly crossOrigin?: true
 }
 
 /** What a page is given of a request: nothing of it is checked. */
@@ -103,6 +106,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   })
   const lines = new OpenLines()
   for (const page of options.pages) addPage(app, page, admit)
+  for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
   const isStreamed = (operation: Operation): boolean => operation.streamsInput !== undefined
   for (const operation of options.operations.filter((one) => !isStreamed(one)))
     addOperation(app, operation, { options, admit, lines })
@@ -193,11 +197,30 @@ function counted(admit: Admit, request: FastifyRequest, reply: FastifyReply, err
   }
 }
 
+/** Before anything else, so that a refusal can be read too. */
+const allowCrossOrigin = {
+  onRequest: async (_request: FastifyRequest, reply: FastifyReply): Promise<void> =>
+    void reply.headers(crossOriginHeaders),
+}
+
+function addPreflight(app: FastifyInstance, url: string, methods: readonly string[], admit: Admit): void {
+  app.route({
+    method: 'OPTIONS',
+    url,
+    ...allowCrossOrigin,
+    handler: (request, reply) => {
+      admit.address(request, reply)
+      return send(request, reply, preflightAnswer(methods))
+    },
+  })
+}
+
 function addPage(app: FastifyInstance, page: PublicPage, admit: Admit): void {
   app.route({
     method: page.method ?? 'GET',
     url: page.path,
     bodyLimit: bodyBytesMax,
+    ...(page.crossOrigin === true && allowCrossOrigin),
     handler: async (request, reply) => {
       if (page.path !== '/healthz' && page.path !== '/readyz') admit.address(request, reply)
       const { headers, body } = rawRequest(request)
@@ -212,6 +235,7 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
     method: operation.method,
     url: urlOf(operation.path),
     bodyLimit: operation.bodyBytesMax ?? bodyBytesMax,
+    ...(operation.guests !== undefined && allowCrossOrigin),
     handler: async (request, reply) => {
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
       const caller = await identify(operation, request, reply, door)

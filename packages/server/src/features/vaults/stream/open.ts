@@ -18,8 +18,6 @@ const headers = {
   // A proxy that compresses or gathers what it passes on would hold events back.
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
-  // A page of any origin may read what its ticket opens; nothing here is opened by a cookie.
-  'access-control-allow-origin': '*',
 }
 
 /**
