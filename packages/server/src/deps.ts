@@ -16,7 +16,12 @@ import {
 import { areStale, createGasPrices, type GasPrices, shippedCoinPrices } from './features/plans/index.ts'
 import { publicRoutes } from './features/registry/index.ts'
 import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
-import { createAccountSigners, createWalletPorts, walletRecounts } from './features/wallets/index.ts'
+import {
+  areLiveDepositsOnHold,
+  createAccountSigners,
+  createWalletPorts,
+  walletRecounts,
+} from './features/wallets/index.ts'
 import { Listeners, webhookRecount } from './features/webhooks/index.ts'
 import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
 import { openPartners } from './partners/index.ts'
@@ -125,7 +130,10 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       ...partners,
       routingPartners: overrides.routing?.(partners.routingPartners) ?? partners.routingPartners,
       readinessDetails: async () => ({
-        screening: shownList(await screening.list()),
+        screening: {
+          ...shownList(await screening.list()),
+          liveDeposits: (await areLiveDepositsOnHold({ db, clock })) ? 'on-hold' : 'free',
+        },
         chains: shownChains(chains),
         coinPrices: { date: coinPrices.date, state: areStale(coinPrices, clock.now()) ? 'stale' : 'fresh' },
       }),

@@ -16,6 +16,7 @@ import { type Command, command } from './command.ts'
 import { keyCommands } from './key-commands.ts'
 import { setPolicy } from './policy-command.ts'
 import { refreshSanctions } from './refresh-sanctions.ts'
+import { releaseHold } from './release-hold.ts'
 
 const Name = text(200, 1)
 
@@ -98,4 +99,5 @@ export const commands: readonly Command[] = [
   ...auditCommands,
   ...keyCommands,
   refreshSanctions,
+  releaseHold,
 ]

@@ -2,10 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { addSanctioned, type DevChain, installSanctionsOracle } from '@purser/devnet'
+import { networkByName } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAdmin } from '../../src/admin/run.ts'
-import { screeningRecurring } from '../../src/features/wallets/index.ts'
+import { amountsOnHold, screeningRecurring } from '../../src/features/wallets/index.ts'
+import { isOnHold } from '../../src/features/wallets/screening/next.ts'
 import { bundledList } from '../../src/partners/screening/bundled-list.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { newId } from '../../src/platform/ids.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, codeOf, type Org, startChain, type World } from '../world.ts'
@@ -63,6 +67,30 @@ async function refresh(addresses: readonly string[]): Promise<string> {
   expect([exitCode, stderr]).toEqual([0, ''])
   return stdout
 }
+
+test('while the list is stale a live deposit is on hold until the oracle has answered, and the next from its sender is not', async () => {
+  const { deps } = world.server
+  const usdc = networkByName('ethereum')?.tokens.find(({ symbol }) => symbol === 'USDC')?.address ?? '0x'
+  const request = { chain: 'ethereum', supportedTokens: ['USDC'] }
+  const { body: wallet } = await world.call(org.liveKey, 'POST', '/wallet-infra/master-wallets', request)
+  const sender = '0x00000000000000000000000000000000000000aa'
+  expect(isOnHold(deps.screening.screenNow(sender, 'live'))).toBe(true)
+  const now = clock.now()
+  await world.database.db.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at)
+    values (${newId('wtx', deps)}, ${org.id}, 'live', ${wallet.id}, 'ethereum', 'ethereum', '0x1', 0, 'in', 'transfer', 'pending',
+      ${usdc}, 'USDC', 6, 9, ${sender}, ${wallet.address}, 1, '0x2', ${now}, ${now})`)
+  const tenant = { organisationId: org.id, environment: 'live' } as const
+  const question = { tenant, walletId: String(wallet.id), network: 'ethereum', token: usdc } as const
+  const unscreened = async () => (await amountsOnHold(world.database.db, [question]))[0]?.unscreened
+  expect(await unscreened()).toBe(9n)
+  await screenWhatIsDue()
+  expect(await unscreened()).toBe(0n)
+  expect(isOnHold(deps.screening.screenNow(sender, 'live'))).toBe(false)
+  const { list } = await world.call(org.liveKey, 'GET', `/wallet-infra/master-wallets/${wallet.id}/transactions`)
+  expect(list).toMatchObject([{ amlStatus: 'pending' }])
+})
 
 test('from a fresh deployment to a flag that goes again', async () => {
   const wallet = await world.wallet(org)

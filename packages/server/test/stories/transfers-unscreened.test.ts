@@ -118,9 +118,9 @@ test('a sender who turns out flagged keeps his money frozen, of which nothing wa
   expect((await send(master)).body.balances).toEqual([{ token: 'USDC', required: '2.5', available: '2' }])
 })
 
-test('money stays on hold for as long as nobody can judge its sender, also while the list is stale', async () => {
+test('money stays on hold for as long as no source can judge its sender, and one source that can frees it', async () => {
   const [late, stale, from] = [await aMaster(), await aMaster(), sender()]
-  screening.say(from, { result: 'pending', reason: 'oracle-failed', oracle: 'failed' })
+  screening.say(from, { result: 'pending', reason: 'list-stale', oracle: 'failed' })
   await seen(late.id, 5_000_000n, { from })
   await screenWhatIsDue()
   clock.forward(60 * minuteMs)
@@ -128,6 +128,10 @@ test('money stays on hold for as long as nobody can judge its sender, also while
   await seen(stale.id, 5_000_000n, { from })
   screening.isStale = true
   expect(told(await send(stale))).toEqual(refused('2.5', '0', '5'))
+  screening.say(from, { result: 'pending', reason: 'list-stale', oracle: 'clean' })
+  clock.forward(60 * minuteMs)
+  await screenWhatIsDue()
+  expect((await send(late)).status).toBe(201)
 })
 
 test('what is held at one wallet, of one token, on one network holds back nothing else', async () => {

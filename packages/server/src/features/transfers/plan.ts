@@ -14,7 +14,7 @@ import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../part
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
-import { findSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
+import { findSource, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
 import { isAuthorisable } from './authorised/terms.ts'
 import { fail } from './errors.ts'
 import { type Facts, readFacts } from './facts.ts'
@@ -165,10 +165,9 @@ function amountOf(text: string, { decimals, symbol }: Coin): bigint {
 /** Listed recipients are always refused. With live keys, nothing is sent while neither the list nor the oracle can judge the recipient. */
 async function refuseFlagged(ctx: Ctx, to: Address): Promise<void> {
   const { environment } = ctx.tenant
-  const { result, reason, oracle } = (await ctx.screening.screen([to])).of(to, environment)
-  if (result === 'flagged') throw fail('recipient-flagged')
-  const isUnknown = reason === 'list-stale' && oracle !== 'clean'
-  if (environment === 'live' && isUnknown) throw fail('screening-unavailable')
+  const screened = (await ctx.screening.screen([to])).of(to, environment)
+  if (screened.result === 'flagged') throw fail('recipient-flagged')
+  if (environment === 'live' && hasNoSource(screened)) throw fail('screening-unavailable')
 }
 
 interface Wish {

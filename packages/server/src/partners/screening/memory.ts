@@ -8,7 +8,7 @@ const wantedMax = 5_000
 const freshMs = 86_400_000
 
 export interface OracleMemory {
-  /** The kept answer; `failed` for an address that the oracle has not judged in the last day, which is then looked up by `refresh`. */
+  /** The kept answer; `unknown` for an address that the oracle has not judged in the last day, which is then looked up by `refresh`. */
   of(address: string): OracleAnswer
   /** Asks the oracle about these addresses and keeps what it says. */
   ask: Oracle
@@ -39,7 +39,7 @@ export function createOracleMemory(oracle: Oracle, now: () => Date, requestMax: 
       const isFresh = known !== undefined && now().getTime() - known.atMs < freshMs
       if (!isFresh && wanted.size < wantedMax) wanted.add(plain)
       // An old answer against an address still counts.
-      return isFresh || known?.answer === 'sanctioned' ? known.answer : 'failed'
+      return isFresh || known?.answer === 'sanctioned' ? known.answer : 'unknown'
     },
     async refresh() {
       const next = [...wanted].slice(0, requestMax)

@@ -11,20 +11,25 @@ declare module '../../platform/ctx.ts' {
 export type ScreeningResult = 'pending' | 'clear' | 'flagged'
 
 /**
- * Why: `listed` and `oracle-sanctioned` flag; `list-stale`, `oracle-failed` and `oracle-not-configured` mean that nobody can
- * say yet; `clean` clears; `sandbox` is the sandbox screening's own answer, for test keys alone.
+ * Why: `listed` and `oracle-sanctioned` flag; `list-stale`, `oracle-failed`, `oracle-not-asked` and `oracle-not-configured` leave an address
+ * pending; `clean` clears; `sandbox` is the sandbox screening's own answer, for test keys alone. With a stale list the reason of a pending
+ * address is `list-stale`, whatever the oracle answered.
  */
 export type ScreeningReason =
   | 'listed'
   | 'oracle-sanctioned'
   | 'list-stale'
   | 'oracle-failed'
+  | 'oracle-not-asked'
   | 'oracle-not-configured'
   | 'clean'
   | 'sandbox'
 
-/** What the on-chain oracle said: `none` where no network with an oracle has a node. */
-export type OracleAnswer = 'clean' | 'sanctioned' | 'failed' | 'none'
+/**
+ * What the on-chain oracle answered: `none` where no network with an oracle has a node, `unknown` where memory has no answer of the last day
+ * and nobody waited for one.
+ */
+export type OracleAnswer = 'clean' | 'sanctioned' | 'failed' | 'none' | 'unknown'
 
 export interface Screened {
   readonly result: ScreeningResult

@@ -3,6 +3,7 @@ import type { BlockHeader, TokenTransfer } from '../../../chain/block-port.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
+import { isOnHold } from '../screening/next.ts'
 import { followTaint } from '../screening/taint.ts'
 import { type Booking, bookingsOf } from './booking.ts'
 import { type Cursor, type Lease, lockCursor, moveCursor, rememberBlocks } from './cursor-store.ts'
@@ -118,9 +119,10 @@ async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonl
  * between wallets of one organisation was judged where it came in.
  */
 function amlOf({ screening }: ScanDeps, { direction, kind, from, tenant }: Booking): BookedAml {
-  if (direction === 'out') return { status: 'pending', isScreened: true }
-  if (kind === 'internal') return { status: 'clear', isScreened: false }
-  return { status: screening.screenNow(from, tenant.environment).result, isScreened: true }
+  if (direction === 'out') return { status: 'pending', isOnHold: false, isScreened: true }
+  if (kind === 'internal') return { status: 'clear', isOnHold: false, isScreened: false }
+  const screened = screening.screenNow(from, tenant.environment)
+  return { status: screened.result, isOnHold: isOnHold(screened), isScreened: true }
 }
 
 /** Withdraws rows. One that was told of as confirmed is an incident: what was told is not taken back. */

@@ -54,9 +54,10 @@ export function lockRowsOf(tx: Tx, network: NetworkName, txHashes: readonly stri
   )
 }
 
-/** What booking knows of the sender of a row, and whether screening looks at it. */
+/** What booking knows of the sender of a row, whether the row is on hold, and whether screening looks at it. */
 export interface BookedAml {
   readonly status: 'pending' | 'clear' | 'flagged'
+  readonly isOnHold: boolean
   readonly isScreened: boolean
 }
 
@@ -70,6 +71,7 @@ export async function insertBookings(
   const given = bookings.map(({ id, booking, aml }) => ({
     id,
     aml_status: aml.status,
+    on_hold: aml.isOnHold,
     aml_due_at: aml.isScreened ? '-infinity' : 'infinity',
     organisation_id: booking.tenant.organisationId,
     environment: booking.tenant.environment,
@@ -91,14 +93,15 @@ export async function insertBookings(
   }))
   await tx.run(sql`
     insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
-      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, aml_due_at, created_at)
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, on_hold,
+      aml_due_at, created_at)
     select id, organisation_id, environment, wallet_id, ${network}, chain, tx_hash, log_index, direction, kind, 'pending',
       token, token_symbol, decimals, raw_amount::numeric, from_address, to_address, block_number::bigint, block_hash, block_time::timestamptz,
-      aml_status, aml_due_at::timestamptz, ${createdAt}
+      aml_status, on_hold, aml_due_at::timestamptz, ${createdAt}
     from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as given (id text, organisation_id text, environment text, wallet_id text, chain text,
       tx_hash text, log_index integer, direction text, kind text, token text, token_symbol text, decimals smallint, raw_amount text,
       from_address text, to_address text, block_number text, block_hash text, block_time text,
-      aml_status text, aml_due_at text)`)
+      aml_status text, on_hold boolean, aml_due_at text)`)
 }
 
 /** Gives a row its new place on the chain. It waits for finality again; what was told of it stays told. */

@@ -56,16 +56,19 @@ export function lockScreenedDeposit(
   )
 }
 
-/** Writes the status; `dueAt` null is never, until a new list concerns the sender. */
+/**
+ * Writes the status. A hold ends when `isOnHold` is false, and never begins again: the money may have moved since. `dueAt` null is never, until a
+ * new list concerns the sender.
+ */
 export async function markDepositScreened(
   tx: Tx,
   tenant: Tenant,
   depositId: Id<'wtx'>,
-  screened: { readonly amlStatus: string; readonly dueAt: Date | null },
+  screened: { readonly amlStatus: string; readonly isOnHold: boolean; readonly dueAt: Date | null },
 ): Promise<void> {
   await tx.run(sql`
     update wallet_transactions set aml_status = ${screened.amlStatus}, aml_ticket = nextval('screening_tickets'),
-      aml_due_at = coalesce(${screened.dueAt}::timestamptz, 'infinity')
+      on_hold = on_hold and ${screened.isOnHold}, aml_due_at = coalesce(${screened.dueAt}::timestamptz, 'infinity')
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${depositId}`)
 }
 
@@ -90,14 +93,10 @@ export async function markPendingDepositsDue(tx: Tx, now: Date): Promise<void> {
 const AmountOnHold = z.object({
   /** What is left of flagged money. */
   frozen: Raw,
-  /** What came from senders nobody has judged. */
+  /** What came from senders whom no source has judged. */
   unscreened: Raw,
-  /** What is neither frozen nor unscreened and stands in a block that is not final. */
-  notFinal: Raw,
-  /** The newest block whose transfers are booked; null before the first. */
-  bookedTo: z.bigint().nullable(),
 })
-/** What of a managed wallet's token is on hold, in its smallest unit. A balance of a block behind `bookedTo` holds more that nobody has screened. */
+/** What of a managed wallet's token is on hold, in its smallest unit. */
 export type AmountOnHold = z.output<typeof AmountOnHold>
 
 /** A token of a managed wallet. */
@@ -123,10 +122,7 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
     select
       (select coalesce(sum(frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and frozen_raw_amount > 0) as frozen,
       (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and aml_status = 'pending'
-        and (aml_status = 'pending' or status = 'pending')) as unscreened,
-      (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and status = 'pending'
-        and aml_status <> 'pending' and (aml_status = 'pending' or status = 'pending')) as not_final,
-      (select scanned from deposit_cursors cursor where cursor.network = q.network) as booked_to
+        and on_hold) as unscreened
     from unnest(
       ${each(({ tenant }) => tenant.organisationId)}::text[], ${each(({ tenant }) => tenant.environment)}::text[],
       ${each(({ walletId }) => walletId)}::text[], ${each(({ network }) => network)}::text[],

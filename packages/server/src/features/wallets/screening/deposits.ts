@@ -4,7 +4,7 @@ import { forTenant } from '../../../platform/work/runner.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
 import { type DueDeposit, lockScreenedDeposit, markDepositScreened } from './deposit-store.ts'
 import { publishFlag } from './flag-events.ts'
-import { dueAfter, nextStatus } from './next.ts'
+import { dueAfter, isOnHold, nextStatus } from './next.ts'
 import { type Asked, askSources, evidenceOf, recordScreening, type WorkCtx } from './screen.ts'
 import { followTaint } from './taint.ts'
 
@@ -30,8 +30,8 @@ async function writeDeposit(work: WorkCtx, deposit: DueDeposit, { round, ticket 
     const amlStatus = nextStatus(known, { result: found.result, ticket, isCurrentList })
     if (amlStatus === 'again') return
     const sinceMs = now.getTime() - known.createdAt.getTime()
-    const dueAt = amlStatus === 'clear' ? null : dueAfter(now, { id: deposit.id, result: found.result, sinceMs })
-    await markDepositScreened(tx, deposit, deposit.id, { amlStatus, dueAt })
+    const dueAt = amlStatus === 'clear' ? null : dueAfter(now, { id: deposit.id, ...found, sinceMs })
+    await markDepositScreened(tx, deposit, deposit.id, { amlStatus, isOnHold: isOnHold(found), dueAt })
     await recordScreening(ctx, tx, { subjectId: deposit.id, address: deposit.from, found, round })
     const { network, walletId } = deposit
     await followTaint(tx, [{ tenant: deposit, walletId, network, token: known.token }])

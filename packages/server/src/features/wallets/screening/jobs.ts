@@ -4,6 +4,7 @@ import { type Job, job, type Recurring } from '../../../platform/job.ts'
 import { listDueDeposits } from './deposit-store.ts'
 import { screenDeposits } from './deposits.ts'
 import { followList } from './follow.ts'
+import { reportHolds } from './holds.ts'
 import { screenWallets } from './screen.ts'
 import { findWalletToScreen, listDueWallets } from './store.ts'
 
@@ -38,11 +39,16 @@ const screenDueWallets: Recurring = {
   },
 }
 
-/** Refreshes the sanctions list, once a day of all processes. The time of the last try is in the database. */
+/**
+ * Refreshes the sanctions list, once a day of all processes, and warns while live deposits are on hold. The time of the last try is in the database.
+ */
 const refreshSanctions: Recurring = {
   name: 'wallets.refresh-sanctions',
   everyMs: 300_000,
-  run: (ctx) => ctx.screening.refreshIfDue(),
+  async run(ctx) {
+    await ctx.screening.refreshIfDue()
+    await reportHolds(ctx)
+  },
 }
 
 /** Screens the senders of deposits whose time has come, as wallets are: a new deposit within seconds of being seen. */

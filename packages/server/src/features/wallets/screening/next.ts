@@ -1,4 +1,4 @@
-import type { ScreeningResult } from '../../../partners/screening/port.ts'
+import type { OracleAnswer, Screened, ScreeningResult } from '../../../partners/screening/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 
 const dayMs = 86_400_000
@@ -29,15 +29,23 @@ export function nextStatus(
 }
 
 /**
- * When to look again: daily, at a time that the id spreads; while nobody can say, sooner, and the more rarely the longer that
- * lasts (`sinceMs` since the last word on the address, or since it was registered).
+ * When to screen again: daily, at a time that the id spreads; while the result is `pending`, after a quarter of `sinceMs` (since the last result
+ * other than pending, or since the address was registered), at least a minute. An oracle that does not answer is asked again after an hour at
+ * most. One that answered `clean` has no such bound: a stale list is what is missing, and a new list makes the address due by itself.
  */
 export function dueAfter(
   now: Date,
-  { id, result, sinceMs }: { readonly id: string; readonly result: ScreeningResult; readonly sinceMs: number },
+  {
+    id,
+    result,
+    sinceMs,
+    oracle,
+  }: Pick<Screened, 'result'> & { readonly id: string; readonly sinceMs: number; readonly oracle?: OracleAnswer },
 ): Date {
-  if (result === 'pending')
-    return instantOf(now.getTime() + Math.min(againMsMax, Math.max(againMsFirst, Math.floor(sinceMs / 4))))
+  if (result === 'pending') {
+    const againMs = Math.max(againMsFirst, Math.floor(sinceMs / 4))
+    return instantOf(now.getTime() + (oracle === 'clean' ? againMs : Math.min(againMsMax, againMs)))
+  }
   return instantOf(now.getTime() + dayMs - (hashOf(id) % spreadMs))
 }
 
@@ -45,4 +53,18 @@ function hashOf(text: string): number {
   let hash = 0
   for (let index = 0; index < text.length; index++) hash = (hash * 31 + text.charCodeAt(index)) % 2_147_483_647
   return hash
+}
+
+/** Whether neither source could judge the address: the list is stale, and the oracle did not answer. */
+export function hasNoSource({ reason, oracle }: Screened): boolean {
+  return reason === 'list-stale' && oracle !== 'clean'
+}
+
+/**
+ * Whether money that the address sent is on hold: while neither source could judge it, and until the oracle was asked about it for the first
+ * time. An address that the sandbox answers as pending stands for one that no source could judge.
+ */
+export function isOnHold(screened: Screened): boolean {
+  const { result, reason } = screened
+  return result === 'pending' && (hasNoSource(screened) || reason === 'oracle-not-asked' || reason === 'sandbox')
 }

@@ -29,7 +29,7 @@ export async function listFrozenAmounts(
   return new Map(rows.map((row) => [row.walletId, row.amount]))
 }
 
-/** What came to these wallets from senders of whom screening has not said anything, by wallet. */
+/** What is on hold at these wallets until a source has judged its sender, by wallet. */
 export async function listUnscreenedAmounts(
   db: Queryable,
   tenant: Tenant,
@@ -42,7 +42,7 @@ export async function listUnscreenedAmounts(
     select wallet_id, sum(raw_amount)::text as amount from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = any(${asked.walletIds}::text[])
       and network = ${asked.network} and lower(token) = lower(${asked.asset}) and direction = 'in' and status <> 'withdrawn'
-      and aml_status = 'pending' and (aml_status = 'pending' or status = 'pending')
+      and aml_status = 'pending' and on_hold
     group by wallet_id`,
   )
   return new Map(rows.map((row) => [row.walletId, row.amount]))

@@ -36,10 +36,10 @@ export function keysOf(transfers: readonly TransferKey[]): Sql {
   return sql`select * from unnest(${sweepIds}::text[], ${childIds}::text[])`
 }
 
-/** Of `sweep_transfers t`: whose child has no money on hold for a sender that nobody has judged, since that may be part of the transfer. */
+/** Of `sweep_transfers t`: whose child has no money on hold for a sender whom no source has judged, since that may be part of the transfer. */
 export const isScreened: Sql = sql`not exists (
     select from wallet_transactions w
     where w.organisation_id = t.organisation_id and w.environment = t.environment and w.wallet_id = t.child_address_id
       and w.network = t.network and lower(w.token) = lower(t.asset) and w.direction = 'in' and w.status <> 'withdrawn'
-      and w.aml_status = 'pending' and (w.aml_status = 'pending' or w.status = 'pending')
+      and w.aml_status = 'pending' and w.on_hold
       and w.created_at < t.created_at + interval '5 minutes')`

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { aHoldStage, aSender, type HoldStage, listed, noSource, type Wallet } from '../../../../test/hold-stage.ts'
+import { runAdmin } from '../../../admin/run.ts'
+import type { OracleAnswer, ScreeningReason } from '../../../partners/screening/port.ts'
+import { sql } from '../../../platform/db/db.ts'
+
+let stage: HoldStage
+let wallet: Wallet
+
+beforeAll(async () => {
+  stage = await aHoldStage('live')
+})
+beforeEach(async () => {
+  wallet = await stage.master()
+})
+afterAll(() => stage?.stop())
+
+const said = (reason: ScreeningReason, oracle: OracleAnswer) => ({ result: 'pending', reason, oracle }) as const
+
+test.each([
+  { reason: 'list-stale', oracle: 'clean', held: 0n },
+  { reason: 'oracle-failed', oracle: 'failed', held: 0n },
+  { reason: 'oracle-not-configured', oracle: 'none', held: 0n },
+  { reason: 'list-stale', oracle: 'failed', held: 9n },
+  { reason: 'list-stale', oracle: 'none', held: 9n },
+  { reason: 'list-stale', oracle: 'unknown', held: 9n },
+  { reason: 'oracle-not-asked', oracle: 'unknown', held: 9n },
+] as const)(
+  'of a live deposit from a sender who is $reason with the oracle $oracle, $held of 9 is on hold',
+  async (one) => {
+    const sender = aSender()
+    stage.screening.say(sender, said(one.reason, one.oracle))
+    await stage.booked(sender, wallet, 9n)
+    expect(await stage.onHold(wallet)).toEqual({ frozen: 0n, unscreened: one.held })
+    expect(await stage.deposits(wallet)).toMatchObject([{ amlStatus: 'pending', frozen: '0' }])
+  },
+)
+
+test('a hold ends with the first source that judges the sender, and does not begin again when all sources fail', async () => {
+  const sender = aSender()
+  stage.screening.say(sender, noSource)
+  await stage.booked(sender, wallet, 9n)
+  await stage.screenWhatIsDue()
+  expect((await stage.onHold(wallet)).unscreened).toBe(9n)
+  await stage.nowIs(said('list-stale', 'clean'), sender)
+  expect((await stage.onHold(wallet)).unscreened).toBe(0n)
+  await stage.nowIs(noSource, sender)
+  expect((await stage.onHold(wallet)).unscreened).toBe(0n)
+})
+
+test('a sender who is flagged after the hold ended freezes what is left', async () => {
+  const sender = aSender()
+  stage.screening.say(sender, said('list-stale', 'clean'))
+  await stage.booked(sender, wallet, 9n)
+  await stage.book({ from: wallet.address, to: aSender(), raw: 4n })
+  await stage.nowIs({ result: 'flagged', reason: 'oracle-sanctioned', oracle: 'sanctioned' }, sender)
+  expect(await stage.onHold(wallet)).toEqual({ frozen: 5n, unscreened: 0n })
+})
+
+const minuteMs = 60_000
+
+async function release(...args: readonly string[]): Promise<[number, string]> {
+  const { exitCode, stdout, stderr } = await runAdmin(['admin', 'release-hold', ...args], {
+    DATABASE_URL: stage.world.database.url,
+  })
+  return [exitCode, stdout + stderr]
+}
+
+async function aHold(raw: bigint, to = wallet): Promise<`0x${string}`> {
+  const sender = aSender()
+  stage.screening.say(sender, noSource)
+  await stage.booked(sender, to, raw)
+  return sender
+}
+
+async function releases() {
+  const { list } = await stage.world.call(stage.key, 'GET', '/organisations/current/audit-log')
+  return list.filter(({ action }) => action === 'wallets.holds.release')
+}
+
+test('an operator releases one deposit or all of a wallet, each with an audit record, and another wallet keeps its hold', async () => {
+  const other = await stage.master()
+  const sender = await aHold(3n)
+  await aHold(4n)
+  await aHold(5n)
+  await aHold(6n, other)
+  const [first] = await stage.deposits(wallet)
+  expect(await release('--deposit', String(first?.id), '--reason', 'seen the invoice')).toEqual([
+    0,
+    `${first?.id}  1 released from hold\n`,
+  ])
+  expect((await stage.onHold(wallet)).unscreened).toBe(9n)
+  expect((await releases())[0]).toMatchObject({
+    target: first?.id,
+    actor: { kind: 'operator' },
+    details: { reason: 'seen the invoice', deposits: [{ id: first?.id, walletId: wallet.id, amount: '0.000003' }] },
+  })
+  expect((await release('--wallet', wallet.id))[0]).toBe(0)
+  expect([await stage.onHold(wallet), await stage.onHold(other)]).toEqual([
+    { frozen: 0n, unscreened: 0n },
+    { frozen: 0n, unscreened: 6n },
+  ])
+  await stage.nowIs(noSource, sender)
+  expect((await stage.onHold(wallet)).unscreened, 'a screening without a source leaves it released').toBe(0n)
+  expect((await stage.deposits(wallet)).map(({ amlStatus }) => amlStatus)).toEqual(['pending', 'pending', 'pending'])
+})
+
+test('frozen money is not released, nor is anything by an id that nothing has', async () => {
+  const sender = await aHold(7n)
+  await stage.nowIs(listed, sender)
+  expect((await release('--wallet', wallet.id))[0]).toBe(1)
+  expect((await stage.onHold(wallet)).frozen).toBe(7n)
+  expect((await release('--wallet', (await stage.master()).id))[1]).toContain('nothing is on hold there')
+  expect((await release('--deposit', 'wtx_01h455vb4pex5vsknk084sn02q'))[1]).toContain('nothing is on hold there')
+  expect([(await release())[0], (await release('--wallet', 'byw_01h455vb4pex5vsknk084sn02q'))[0]]).toEqual([2, 2])
+})
+
+test('readiness and metrics say while live money is on hold without a source, and not for a deposit that waits for its turn', async () => {
+  const Ready = z.object({ screening: z.object({ liveDeposits: z.string() }) })
+  const liveDeposits = async () =>
+    Ready.parse(await (await fetch(`${stage.world.base}/readyz`)).json()).screening.liveDeposits
+  await stage.db.run(sql`update wallet_transactions set on_hold = false`)
+  const sender = await aHold(3n)
+  expect(await liveDeposits()).toBe('free')
+  await stage.screenWhatIsDue()
+  expect(await liveDeposits()).toBe('on-hold')
+  const metrics = await (await fetch(`${stage.world.base}/metrics`)).text()
+  expect(metrics).toMatch(/^purser_live_deposits_on_hold 0$/m)
+  await stage.screenWhatIsDue()
+  expect(await (await fetch(`${stage.world.base}/metrics`)).text()).toMatch(/^purser_live_deposits_on_hold 1$/m)
+  await stage.nowIs({ result: 'clear', reason: 'clean', oracle: 'clean' }, sender)
+  expect(await liveDeposits()).toBe('free')
+  await aHold(3n)
+  stage.clock.forward(6 * minuteMs)
+  expect(await liveDeposits(), 'nothing screens it').toBe('on-hold')
+})
