@@ -1,38 +1,38 @@
 import type { Format } from './print.ts'
 
-/** What commands use of the outside beside files: nothing of it is reached for in any other way. */
-export interface Outside {
+/** What commands use of the machine beside files. Commands use nothing else, so a test can replace all of it. */
+export interface Io {
   readonly fetch: typeof globalThis.fetch
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The directory that is purser's own among the user's settings. It need not be there. */
+  /** Purser's directory in the user's settings. It may not exist yet. */
   readonly settingsDirectory: string
-  /** A secret that the person types unseen, or that is piped in; its first line. */
+  /** Reads one line from a prompt without echo, or from a pipe. */
   readonly readSecret: (question: string) => Promise<string>
-  /** Aborted when the person wants an end. Whoever never asks for it is ended at once. */
+  /** Aborts on Ctrl-C or SIGTERM. A command that never calls this is ended by the signal at once. */
   readonly untilStopped: () => AbortSignal
   /** Prints at once. */
   readonly print: (text: string) => void
 }
 
-/** What a command was asked: its positional arguments in order, its options by name, and the flags that were set. */
-export interface Asked {
+/** The parsed arguments of a command: positionals in order, options by name, and the flags that are set. */
+export interface Args {
   readonly positionals: readonly string[]
   readonly options: Readonly<Record<string, string | undefined>>
   readonly flags: ReadonlySet<string>
   readonly format: Format
 }
 
-/** Something in both forms: lines for people, and a value for programs. It is made printable when it is printed. */
-export interface Told {
+/** Output in both formats: lines for people, JSON for programs. Control characters are escaped when it is printed. */
+export interface Output {
   readonly lines: readonly string[]
   readonly json: unknown
 }
 
 /**
- * How a command ended: 0 done and good, 1 done and bad (it does not hold, or the service said no), 2 not done (not understood, or
- * something that it needs could not be had).
+ * How a command ended: 0 success, 1 a negative result (an invalid proof, or a request that the service refused), 2 failure (bad
+ * arguments, or something that the command needs is not available).
  */
-export interface Outcome extends Told {
+export interface Outcome extends Output {
   readonly exitCode: 0 | 1 | 2
 }
 
@@ -42,18 +42,18 @@ export interface Option {
   readonly about: string
 }
 
-/** One command as data. `name` is the operation's id with a space for the dot (`verify`, `events resend`). */
+/** A command as data. `name` is the operation's id with a space for the dot (`verify`, `events resend`). */
 export interface Command {
   readonly name: string
   readonly summary: string
   /** Each positional argument. One in square brackets may be left out; those come last. */
   readonly positionals: readonly string[]
   readonly options: Readonly<Record<string, Option>>
-  /** What else help says: when it exits how, and examples. */
+  /** Further lines of help: exit codes and examples. */
   readonly notes: readonly string[]
-  /** `tell` says something while the command goes on: in JSON, one value on a line. */
-  readonly run: (asked: Asked, outside: Outside, tell: (told: Told) => void) => Promise<Outcome>
+  /** `write` prints while the command still runs: lines, or one JSON value per line. */
+  readonly run: (args: Args, io: Io, write: (output: Output) => void) => Promise<Outcome>
 }
 
-/** What a command throws when it cannot do what was asked: the run ends with 2 and this sentence. */
-export class CannotDo extends Error {}
+/** Thrown by a command that cannot run. The program prints the message and exits with 2. */
+export class CommandError extends Error {}

@@ -5,7 +5,7 @@ import { login, logout } from './commands/login.ts'
 import { trigger } from './commands/trigger.ts'
 import { verify } from './commands/verify.ts'
 
-/** Every command of `purser`, in the order in which help names them. */
+/** Every command of `purser`, in the order of `purser --help`. */
 export const commands: readonly Command[] = [
   login,
   logout,
@@ -17,9 +17,8 @@ export const commands: readonly Command[] = [
   verify,
 ]
 
-/** First words that belong to another program, and the sentence that says where. */
+/** Commands of another program, with a message that names it. */
 export const elsewhere: Readonly<Record<string, string>> = {
-  admin:
-    'The commands of the operator work on the database and come with the server: purser-admin (package @purser/server).',
-  keys: 'The commands on sealed keys work on the database and come with the server: purser-admin (package @purser/server).',
+  admin: 'Operator commands use the database and are part of the server: purser-admin (package @purser/server).',
+  keys: 'Commands on sealed keys use the database and are part of the server: purser-admin (package @purser/server).',
 }

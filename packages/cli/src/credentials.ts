@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { CannotDo } from './command.ts'
+import { CommandError } from './command.ts'
 import { isRecord, readJson } from './json.ts'
 
-/** A key, and the one service that it is for. */
+/** An API key and the service that it is for. */
 export interface Credentials {
   readonly baseUrl: string
   readonly apiKey: string
@@ -13,14 +13,14 @@ export interface Credentials {
 const fileBytesMax = 8_192
 const othersBits = 0o077
 
-/** Where `purser login` keeps the key. */
+/** Where `purser login` stores the key. */
 export function credentialsFile(settingsDirectory: string): string {
   return path.join(settingsDirectory, 'credentials.json')
 }
 
 /**
- * What `purser login` kept; undefined where nobody logged in. Throws a `CannotDo` for a file that others can read: whoever made it so
- * must know that the key may be known.
+ * Returns what `purser login` stored, or undefined. Throws a `CommandError` for a file that other users can read, because the key
+ * may have leaked.
  */
 export async function readCredentials(settingsDirectory: string): Promise<Credentials | undefined> {
   const file = credentialsFile(settingsDirectory)
@@ -29,19 +29,21 @@ export async function readCredentials(settingsDirectory: string): Promise<Creden
   const read = readJson(text)
   if (isRecord(read) && typeof read.baseUrl === 'string' && typeof read.apiKey === 'string')
     return { baseUrl: read.baseUrl, apiKey: read.apiKey }
-  throw new CannotDo(`${file} is not what purser login writes. Log in again.`)
+  throw new CommandError(`${file} is not what purser login writes. Log in again.`)
 }
 
 async function readOwn(file: string): Promise<Uint8Array | undefined> {
   const handle = await open(file, 'r').catch((error: unknown) => {
     if (isMissing(error)) return undefined
-    throw new CannotDo(`${file} cannot be read (${codeOf(error)}).`, { cause: error })
+    throw new CommandError(`${file} cannot be read (${codeOf(error)}).`, { cause: error })
   })
   if (handle === undefined) return undefined
   try {
     const { mode } = await handle.stat()
     if (process.platform !== 'win32' && (mode & othersBits) !== 0)
-      throw new CannotDo(`${file} can be read by others. Make a new key, and log in again after: chmod 600 ${file}`)
+      throw new CommandError(
+        `${file} is readable by other users. Make a new key, run chmod 600 on the file, and log in again: ${file}`,
+      )
     const bytes = Buffer.alloc(fileBytesMax)
     const { bytesRead } = await handle.read(bytes, 0, fileBytesMax, 0)
     return bytes.subarray(0, bytesRead)
@@ -50,7 +52,7 @@ async function readOwn(file: string): Promise<Uint8Array | undefined> {
   }
 }
 
-/** Keeps them where only this user reads: the file is whole and mode 0600 from its first instant, its directory 0700. */
+/** Writes the file atomically with mode 0600, in a directory of mode 0700. Returns its path. */
 export async function writeCredentials(settingsDirectory: string, credentials: Credentials): Promise<string> {
   const file = credentialsFile(settingsDirectory)
   const fresh = `${file}.${randomUUID()}`
@@ -62,12 +64,12 @@ export async function writeCredentials(settingsDirectory: string, credentials: C
     await rename(fresh, file)
   } catch (error) {
     await rm(fresh, { force: true }).catch(() => undefined)
-    throw new CannotDo(`${file} cannot be written (${codeOf(error)}).`, { cause: error })
+    throw new CommandError(`${file} cannot be written (${codeOf(error)}).`, { cause: error })
   }
   return file
 }
 
-/** Forgets the key; false where none was kept. */
+/** Deletes the stored key. Returns false if there was none. */
 export async function deleteCredentials(settingsDirectory: string): Promise<boolean> {
   const file = credentialsFile(settingsDirectory)
   try {
@@ -75,7 +77,7 @@ export async function deleteCredentials(settingsDirectory: string): Promise<bool
     return true
   } catch (error) {
     if (isMissing(error)) return false
-    throw new CannotDo(`${file} cannot be deleted (${codeOf(error)}).`, { cause: error })
+    throw new CommandError(`${file} cannot be deleted (${codeOf(error)}).`, { cause: error })
   }
 }
 

@@ -1,9 +1,10 @@
 import { type WebhookEventType, webhookEventTypes } from '@purser/sdk/webhooks'
-import { CannotDo } from './command.ts'
+import { CommandError } from './command.ts'
 
-/** The type of event that was named. Throws a `CannotDo` for one that does not exist: a mistyped one would stay silent for ever. */
+/** Returns the event type. Throws a `CommandError` for an unknown one, which would otherwise never match an event. */
 export function eventTypeIn(text: string): WebhookEventType {
-  if (!isEventType(text)) throw new CannotDo(`There is no event ${text}. purser trigger --list names them all.`)
+  if (!isEventType(text))
+    throw new CommandError(`There is no event type ${text}. Run purser trigger --list to see all types.`)
   return text
 }
 

@@ -1,3 +1,3 @@
-export { CannotDo } from './command.ts'
-export { thisMachine } from './outside.ts'
+export { CommandError } from './command.ts'
 export { type Service, serviceOf } from './service.ts'
+export { systemIo } from './system-io.ts'

@@ -1,43 +1,43 @@
-import type { Command, Option, Outcome, Told } from './command.ts'
+import type { Command, Option, Outcome, Output } from './command.ts'
 
-/** The two ways in which a command answers: for people, and for programs. */
+/** Output formats: `text` for people, `json` for programs. */
 export const formats = ['text', 'json'] as const
 export type Format = (typeof formats)[number]
 
-/** What a run prints, and how it ends. */
+/** What the program prints, and its exit code. */
 export interface Printed {
   readonly exitCode: Outcome['exitCode']
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Control and format characters, line and paragraph separators, and halves of pairs: all that a terminal obeys and nobody sees. */
+/** Control and format characters, line and paragraph separators, and halves of pairs: everything invisible that a terminal interprets. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
-/** The text with everything unprintable written as `\uXXXX`, so that a name in a proof can neither move the cursor nor turn the line. */
+/** Escapes unprintable characters as `\uXXXX`, so that a name in a proof cannot move the cursor or reverse the line. */
 export function printable(text: string): string {
   return text.replace(unprintable, (character) =>
     Array.from({ length: character.length }, (_, at) => escaped(character.charCodeAt(at))).join(''),
   )
 }
 
-/** An outcome in the form asked for. For people, what is bad goes to stderr; a program always reads stdout. */
+/** Prints an outcome. As text, failures go to stderr; as JSON, everything goes to stdout. */
 export function printOutcome({ exitCode, lines, json }: Outcome, format: Format): Printed {
   if (format === 'json') return printed(exitCode, JSON.stringify(json, null, 2).split('\n'))
   return exitCode === 0 ? printed(0, lines) : failed(exitCode, lines)
 }
 
-/** What a command says while it goes on: lines, or one JSON value on a line of its own. */
-export function printTold({ lines, json }: Told, format: Format): string {
+/** Formats output of a command that still runs: lines, or one JSON value on a line of its own. */
+export function printOutput({ lines, json }: Output, format: Format): string {
   return textOf(format === 'json' ? [JSON.stringify(json)] : lines)
 }
 
-/** What goes to stdout, line by line. */
+/** A result whose lines go to stdout. */
 export function printed(exitCode: Printed['exitCode'], lines: readonly string[]): Printed {
   return { exitCode, stdout: textOf(lines), stderr: '' }
 }
 
-/** What goes to stderr, line by line. */
+/** A result whose lines go to stderr. */
 export function failed(exitCode: Printed['exitCode'], lines: readonly string[]): Printed {
   return { exitCode, stdout: '', stderr: textOf(lines) }
 }
@@ -51,7 +51,7 @@ export function usage(commands: readonly Command[]): readonly string[] {
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
     'Each command takes --help and --format json. purser --version says which version this is.',
-    'Exits with 0 when it is done, 1 when the answer is no, 2 when it could not be done.',
+    'Exit codes: 0 success, 1 negative result or refused request, 2 failure.',
   ]
 }
 

@@ -1,34 +1,36 @@
 import type { SignedDelivery } from '@purser/sdk'
-import { CannotDo } from './command.ts'
+import { CommandError } from './command.ts'
 
-/** What the local server made of a delivery. */
+/** The local server's response to a delivery. */
 export interface Received {
-  /** Undefined where there was no answer. */
+  /** The HTTP status; undefined without a response. */
   readonly status: number | undefined
-  /** Why there was none. */
+  /** Why there was no response. */
   readonly error: string | undefined
   readonly durationMs: number
-  /** The beginning of the answer's body. */
+  /** The first bytes of the response body. */
   readonly responseBody: string
 }
 
-/** As long as the service waits for a webhook. */
+/** The service waits as long for a webhook. */
 const timeoutMs = 10_000
 const responseBytesMax = 1_024
-/** What a delivery carries; nothing else is passed on. */
+/** Headers of a delivery that are forwarded. */
 const passedOn = /^(?:content-type|user-agent|webhook-[a-z]+|x-service-[a-z]+)$/
 
-/** The address that the person named: http or https, with no word in it that a log should not see. */
+/** Parses the receiver's address: http or https, without credentials, which would show up in logs. */
 export function receiverAt(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'
   if (url !== undefined && isHttp && url.username === '' && url.password === '') return url
-  throw new CannotDo(`--forward-to ${text} is no address that events can go to: http://localhost:3000/hook, say.`)
+  throw new CommandError(
+    `--forward-to ${text} is not a URL that events can be posted to. Example: http://localhost:3000/hook`,
+  )
 }
 
 /**
- * Posts a delivery as it is: its headers and its raw body. Nothing is sent twice and no redirect followed. Never throws for what the
- * receiver does; throws the signal's reason where the person wants an end.
+ * Posts a delivery unchanged: headers and raw body, once, without following redirects. Never throws for a fault of the receiver;
+ * throws the signal's reason when the program is stopped.
  */
 export async function forward(
   fetch: typeof globalThis.fetch,
@@ -52,7 +54,7 @@ export async function forward(
   }
 }
 
-/** The rest is not read: what a receiver says does not fill the memory here. */
+/** Reads the first bytes of the body and cancels the rest, so that a large response does not fill the memory. */
 async function beginningOf({ body }: Response): Promise<string> {
   if (body === null) return ''
   const reader = body.getReader()
@@ -71,6 +73,6 @@ async function beginningOf({ body }: Response): Promise<string> {
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined
-  if (code === 'ECONNREFUSED') return 'nobody listens there (ECONNREFUSED)'
+  if (code === 'ECONNREFUSED') return 'connection refused (ECONNREFUSED)'
   return code ?? (error instanceof Error ? error.message : String(error))
 }

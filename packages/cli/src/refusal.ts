@@ -2,8 +2,8 @@ import type { PurserError } from '@purser/sdk'
 import type { Outcome } from './command.ts'
 
 /**
- * What the service said no to, or why it did not answer: its own title, sentence and faults, and the id by which its operator finds
- * the request. Ends with 1 for a no; with 2 where nothing was decided, since the same may do later.
+ * Turns an error of the service into an outcome: its title, detail and field errors, and the request id for its operator. Exits
+ * with 1 for a 4xx; with 2 where nothing was decided and a retry may succeed.
  */
 export function refusalOf(error: PurserError): Outcome {
   const { status, code, requestId, problem } = error

@@ -1,20 +1,20 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { PurserError } from '@purser/sdk'
-import { type Asked, CannotDo, type Command, type Outcome, type Outside, type Told } from './command.ts'
+import { type Args, type Command, CommandError, type Io, type Outcome, type Output } from './command.ts'
 import { commands, elsewhere } from './commands.ts'
-import { failed, formats, type Printed, printed, printOutcome, printTold, usage, usageOf } from './print.ts'
+import { failed, formats, type Printed, printed, printOutcome, printOutput, usage, usageOf } from './print.ts'
 import { refusalOf } from './refusal.ts'
 import { version } from './version.ts'
 
-/** Runs `purser <args>`. Throws nothing: an error that nobody expected ends with 2, since 1 would speak against a proof. */
-export async function run(args: readonly string[], outside: Outside): Promise<Printed> {
+/** Runs `purser <args>`. Never throws: an unexpected error exits with 2, because 1 would mean that a proof is invalid. */
+export async function run(args: readonly string[], io: Io): Promise<Printed> {
   const [first, ...rest] = args
   if (first === undefined) return failed(2, usage(commands))
   if (first === '--help' || first === '-h') return printed(0, usage(commands))
   if (first === 'help') return help(rest)
   if (first === '--version' || first === '-v') return printed(0, [version()])
   const command = commandOf(args)
-  if (command !== undefined) return runCommand(command, args.slice(wordsOf(command).length), outside)
+  if (command !== undefined) return runCommand(command, args.slice(wordsOf(command).length), io)
   return unknown(args)
 }
 
@@ -40,35 +40,35 @@ function wordsOf({ name }: Command): readonly string[] {
   return name.split(' ')
 }
 
-async function runCommand(command: Command, args: readonly string[], outside: Outside): Promise<Printed> {
-  const asked = readArguments(command, args)
-  if (asked === 'help') return printed(0, usageOf(command))
-  if (typeof asked === 'string') return failed(2, [asked, '', ...usageOf(command)])
-  const { format } = asked
-  let hasTold = false
-  const tell = (told: Told): void => {
-    hasTold = true
-    outside.print(printTold(told, format))
+async function runCommand(command: Command, args: readonly string[], io: Io): Promise<Printed> {
+  const parsed = readArguments(command, args)
+  if (parsed === 'help') return printed(0, usageOf(command))
+  if (typeof parsed === 'string') return failed(2, [parsed, '', ...usageOf(command)])
+  const { format } = parsed
+  let hasWritten = false
+  const write = (output: Output): void => {
+    hasWritten = true
+    io.print(printOutput(output, format))
   }
-  const outcome = await command.run(asked, outside, tell).catch(badEnd)
-  // What goes on in lines of JSON ends in one too.
-  return hasTold && format === 'json'
+  const outcome = await command.run(parsed, io, write).catch(failedOutcome)
+  // A command that streams JSON lines ends with a JSON line.
+  return hasWritten && format === 'json'
     ? printed(outcome.exitCode, [JSON.stringify(outcome.json)])
     : printOutcome(outcome, format)
 }
 
-function badEnd(error: unknown): Outcome {
-  return error instanceof PurserError ? refusalOf(error) : notDone(error)
+function failedOutcome(error: unknown): Outcome {
+  return error instanceof PurserError ? refusalOf(error) : unexpectedFailure(error)
 }
 
-function notDone(error: unknown): Outcome {
+function unexpectedFailure(error: unknown): Outcome {
   const reason = error instanceof Error ? error.message : String(error)
-  const detail = error instanceof CannotDo ? reason : `purser could not finish: ${reason}`
+  const detail = error instanceof CommandError ? reason : `purser could not finish: ${reason}`
   return { exitCode: 2, lines: [detail], json: { error: { detail } } }
 }
 
-/** What was asked, or a sentence about what is wrong with it; `help` where that was asked. */
-function readArguments(command: Command, args: readonly string[]): Asked | string {
+/** The parsed arguments, the message of a usage error, or `help` for `--help`. */
+function readArguments(command: Command, args: readonly string[]): Args | string {
   const options: NonNullable<ParseArgsConfig['options']> = {
     help: { type: 'boolean', short: 'h' },
     format: { type: 'string' },
@@ -93,11 +93,11 @@ function fits(command: Command, positionals: readonly string[]): boolean {
   return positionals.length >= required.length && positionals.length <= command.positionals.length
 }
 
-function textsOf(values: Readonly<Record<string, unknown>>): Asked['options'] {
+function textsOf(values: Readonly<Record<string, unknown>>): Args['options'] {
   const texts = Object.entries(values).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
   return Object.fromEntries(texts)
 }
 
-function flagsOf(values: Readonly<Record<string, unknown>>): Asked['flags'] {
+function flagsOf(values: Readonly<Record<string, unknown>>): Args['flags'] {
   return new Set(Object.keys(values).filter((name) => values[name] === true))
 }

@@ -62,7 +62,7 @@ test('an event is sent again under its own id: to all, or to one webhook', async
   await all.receiver.until(1)
   expect(await run(['events', 'resend', id], own.testKey)).toEqual({
     code: 0,
-    stdout: `${id} goes again to 1 webhook, and to whoever listens.\n`,
+    stdout: `${id} is sent again to 1 webhook, and all listeners.\n`,
     stderr: '',
   })
   await all.receiver.until(2)

@@ -107,7 +107,7 @@ test('a receiver that refuses, redirects, hangs up or is down is shown, and noth
     [false, null],
   ])
   expect(said[0]?.responseBody).toBe('broken\u001b[2J')
-  expect(said[4]?.error).toMatch(/nobody listens there/)
+  expect(said[4]?.error).toMatch(/connection refused/)
   expect(new Set(receiver.ids()).size).toBe(4)
   expect(purser.text()).not.toContain('\u001b')
 })

@@ -25,7 +25,7 @@ test('a key that is piped in is checked, kept where nobody else reads it, never 
   const { code, stdout, stderr } = await run(['login', '--base-url', `${world.base}/`], `${org.testKey}\n`)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toContain(`Acme (${org.id}), test environment`)
-  expect(stdout).toContain(`svc_test_sk_…${org.testKey.slice(-4)} is kept in ${file}`)
+  expect(stdout).toContain(`svc_test_sk_…${org.testKey.slice(-4)} is stored in ${file}`)
   expect(stdout).not.toContain(org.testKey.slice(12, -4))
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ baseUrl: world.base, apiKey: org.testKey })
   expect([statSync(file).mode & 0o777, statSync(path.dirname(file)).mode & 0o777]).toEqual([0o600, 0o700])
@@ -56,10 +56,10 @@ test('a second login takes the place of the first, and logging out forgets the k
   expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, environment: 'live', baseUrl: world.base })
   expect(JSON.parse(readFileSync(file, 'utf8')).apiKey).toBe(org.liveKey)
   expect(await run(['logout'])).toEqual({ code: 0, stdout: `${file} is deleted.\n`, stderr: '' })
-  expect(await run(['logout'])).toEqual({ code: 0, stdout: 'No key was kept.\n', stderr: '' })
+  expect(await run(['logout'])).toEqual({ code: 0, stdout: 'There was no stored key.\n', stderr: '' })
   expect(await run(['events', 'list'])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('Nobody is logged in'),
+    stderr: expect.stringContaining('Not logged in'),
   })
 })
 
@@ -88,7 +88,7 @@ test('the kept key goes to the service that it was kept for and to no other', as
     [{ PURSER_BASE_URL: 'https://evil.example.com' }, []],
   ] as const) {
     const { code, stderr } = await purserOf({ ...env, ...own }, ['events', 'list', ...args])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('goes nowhere else')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is not sent anywhere else')])
   }
 })
 
@@ -96,7 +96,10 @@ test('a kept key that others can read, and a file that somebody else wrote, are 
   const { run, file } = aUser()
   await run(['login', '--base-url', world.base, '--key', org.testKey])
   chmodSync(file, 0o640)
-  expect(await run(['events', 'list'])).toMatchObject({ code: 2, stderr: expect.stringContaining('read by others') })
+  expect(await run(['events', 'list'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('readable by other users'),
+  })
   expect(await run(['login', '--base-url', world.base], org.testKey)).toMatchObject({ code: 0 })
   expect(statSync(file).mode & 0o777).toBe(0o600)
 })

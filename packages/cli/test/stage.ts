@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Outside } from '../src/command.ts'
+import type { Io } from '../src/command.ts'
 import { run } from '../src/run.ts'
 
 /** The program, as `bin` in the manifest names it. */
@@ -44,7 +44,7 @@ export function purserOf(
 
 /** What the program would print and how it would end, without a process for it and without any network. */
 export async function ran(args: readonly string[]): Promise<Ended> {
-  const outside: Outside = {
+  const outside: Io = {
     fetch: () => Promise.reject(new Error('nothing was to be fetched')),
     env: {},
     settingsDirectory: '/nowhere/purser',

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { randomUUID } from 'node:crypto'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
-import { CannotDo, serviceOf, thisMachine } from '@purser/cli'
+import { CommandError, serviceOf, systemIo } from '@purser/cli'
 import { openKeys } from './keys.ts'
 import { readOptions, usage } from './options.ts'
 import { mcpServer } from './server.ts'
@@ -15,7 +15,7 @@ else if (asked.kind !== 'serve') process.stdout.write(asked.kind === 'help' ? us
 else await serve(asked.tools).catch((error: unknown) => end(`${reasonOf(error)}\n`))
 
 async function serve(tools: readonly Tool[]): Promise<void> {
-  const { purser, environment, baseUrl } = await serviceOf({ options: {} }, thisMachine())
+  const { purser, environment, baseUrl } = await serviceOf({ options: {} }, systemIo())
   const keys = openKeys(Date.now, () => `mcp-${randomUUID()}`)
   const server = mcpServer({ purser, environment, keys, tools, version: version() })
   // By its name alone: the message may quote what the client sent.
@@ -33,5 +33,5 @@ function end(why: string): void {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof CannotDo ? error.message : `purser-mcp could not start: ${String(error)}`
+  return error instanceof CommandError ? error.message : `purser-mcp could not start: ${String(error)}`
 }

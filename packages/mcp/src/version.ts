@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 
-/** The version of this package. Its manifest stands above the sources here, and beside what is compiled in what npm installs. */
+/** The version of this package, from its manifest: one folder up in the source tree, beside the compiled files in the published package. */
 export function version(): string {
   const beside = new URL('./package.json', import.meta.url)
   const manifest = existsSync(beside) ? beside : new URL('../package.json', import.meta.url)

@@ -1,47 +1,47 @@
 import type { SignedDelivery } from '@purser/sdk'
-import type { Asked, Command, Outside, Told } from '../command.ts'
+import type { Args, Command, Io, Output } from '../command.ts'
 import { eventTypeIn } from '../event-type.ts'
 import { forward, type Received, receiverAt } from '../receiver.ts'
 import { type Service, serviceOf, serviceOptions, shownKey } from '../service.ts'
 
-/** `purser listen`: brings the organisation's events to a server on this machine, signed as webhooks are. */
+/** `purser listen`: forwards the organisation's events to a server on this machine, signed like webhooks. */
 export const listen: Command = {
   name: 'listen',
-  summary: 'Forward events to a server on this machine, signed as webhooks are.',
+  summary: 'Forward events to a server on this machine, signed like webhooks.',
   positionals: [],
   options: {
-    'forward-to': { value: '<url>', about: 'where each event is posted; without it they are only shown' },
-    events: { value: '<a,b>', about: 'types of events, with commas between them (all when left out)' },
+    'forward-to': { value: '<url>', about: 'where each event is posted; without it, events are only shown' },
+    events: { value: '<a,b>', about: 'event types, separated by commas (default: all)' },
     since: {
       value: '<time>',
-      about: 'begin with what happened after that (ISO 8601; kept for 30 days), and not with now',
+      about: 'start after this time (ISO 8601, at most 30 days ago; default: now)',
     },
     'print-secret': { about: 'print the signing secret, and do nothing else' },
     ...serviceOptions,
   },
   notes: [
-    'Each event is posted once, in order, and the next when it is answered; nothing is tried again. The secret is the same each time.',
-    'A connection that breaks is opened again, and goes on after the event that was forwarded last.',
-    'Ctrl-C ends it with 0. It ends with 1 when the service says no, as it does once the key is revoked.',
+    'Each event is posted once, in order, after the one before was answered. Nothing is retried. The secret does not change.',
+    'A broken connection is reopened and resumes after the last forwarded event.',
+    'Ctrl-C exits with 0. A refusal by the service, such as a revoked key, exits with 1.',
   ],
-  async run(asked, outside, tell) {
-    for (const type of asked.options.events?.split(',') ?? []) eventTypeIn(type)
-    const to = asked.options['forward-to']
+  async run(args, io, write) {
+    for (const type of args.options.events?.split(',') ?? []) eventTypeIn(type)
+    const to = args.options['forward-to']
     const receiver = to === undefined ? undefined : receiverAt(to)
-    const service = await serviceOf(asked, outside)
+    const service = await serviceOf(args, io)
     const { secret } = await service.purser.events.listener()
-    if (asked.flags.has('print-secret')) return { exitCode: 0, lines: [secret], json: { secret } }
+    if (args.flags.has('print-secret')) return { exitCode: 0, lines: [secret], json: { secret } }
     const counts = { events: 0, failed: 0 }
-    for await (const delivery of deliveries(asked, outside, {
+    for await (const delivery of deliveries(args, io, {
       service,
-      tell,
+      write,
       greeting: greeting(service, secret, receiver),
     })) {
       counts.events += 1
-      const received = receiver === undefined ? undefined : await delivered(outside, receiver, delivery)
+      const received = receiver === undefined ? undefined : await delivered(io, receiver, delivery)
       if (received === 'stopped') break
       if (received !== undefined && !isTaken(received)) counts.failed += 1
-      tell(told(delivery, received))
+      write(outputOf(delivery, received))
     }
     return stopped(counts)
   },
@@ -49,23 +49,23 @@ export const listen: Command = {
 
 interface Opening {
   readonly service: Service
-  readonly tell: (told: Told) => void
-  /** What is said when the stream is open for the first time. */
-  readonly greeting: Told
+  readonly write: (output: Output) => void
+  /** Printed when the stream opens for the first time. */
+  readonly greeting: Output
 }
 
-/** The deliveries until the person wants an end. */
+/** Yields deliveries until the program is stopped. */
 async function* deliveries(
-  { options }: Asked,
-  outside: Outside,
-  { service, tell, greeting }: Opening,
+  { options }: Args,
+  io: Io,
+  { service, write, greeting }: Opening,
 ): AsyncGenerator<SignedDelivery> {
-  const signal = outside.untilStopped()
+  const signal = io.untilStopped()
   let opened = 0
   const hooks = {
     signal,
-    onOpen: () => tell(opened++ === 0 ? greeting : again),
-    onBreak: (error: unknown) => tell(broken(error)),
+    onOpen: () => write(opened++ === 0 ? greeting : again),
+    onBreak: (error: unknown) => write(broken(error)),
   }
   try {
     yield* service.purser.events.stream({ events: options.events, from: options.since }, hooks)
@@ -74,36 +74,39 @@ async function* deliveries(
   }
 }
 
-async function delivered(outside: Outside, receiver: URL, delivery: SignedDelivery): Promise<Received | 'stopped'> {
-  const signal = outside.untilStopped()
+async function delivered(io: Io, receiver: URL, delivery: SignedDelivery): Promise<Received | 'stopped'> {
+  const signal = io.untilStopped()
   try {
-    return await forward(outside.fetch, receiver, delivery, signal)
+    return await forward(io.fetch, receiver, delivery, signal)
   } catch (error) {
     if (signal.aborted) return 'stopped'
     throw error
   }
 }
 
-function greeting({ baseUrl, apiKey, environment }: Service, secret: string, receiver: URL | undefined): Told {
-  const goal = receiver === undefined ? 'They are only shown: --forward-to posts them.' : `They go to ${receiver.href}`
+function greeting({ baseUrl, apiKey, environment }: Service, secret: string, receiver: URL | undefined): Output {
+  const goal =
+    receiver === undefined
+      ? 'Events are only shown. Use --forward-to to post them.'
+      : `Events are posted to ${receiver.href}`
   return {
     lines: [
-      `Listening to the ${environment} events of ${baseUrl} as ${shownKey(apiKey)}. Ctrl-C ends it.`,
+      `Listening to the ${environment} events of ${baseUrl} as ${shownKey(apiKey)}. Press Ctrl-C to stop.`,
       goal,
-      `Signed with ${secret}, the same each time.`,
+      `Signed with ${secret}, which does not change.`,
     ],
     json: { kind: 'listening', baseUrl, environment, forwardTo: receiver?.href ?? null, secret },
   }
 }
 
-const again: Told = { lines: ['Connected again.'], json: { kind: 'connected-again' } }
+const again: Output = { lines: ['Reconnected.'], json: { kind: 'connected-again' } }
 
-function broken(error: unknown): Told {
+function broken(error: unknown): Output {
   const reason = error instanceof Error ? error.message : 'the stream ended'
-  return { lines: [`Connecting again: ${reason}`], json: { kind: 'connecting-again', reason } }
+  return { lines: [`Reconnecting: ${reason}`], json: { kind: 'connecting-again', reason } }
 }
 
-function told({ eventId, type }: SignedDelivery, received: Received | undefined): Told {
+function outputOf({ eventId, type }: SignedDelivery, received: Received | undefined): Output {
   const time = new Date().toTimeString().slice(0, 8)
   if (received === undefined) return { lines: [`${time}  ${type}  ${eventId}`], json: { kind: 'event', eventId, type } }
   const { status, error, durationMs, responseBody } = received
@@ -130,6 +133,6 @@ function isTaken({ status }: Received): boolean {
 }
 
 function stopped({ events, failed }: { readonly events: number; readonly failed: number }) {
-  const lines = [`Stopped after ${events} ${events === 1 ? 'event' : 'events'}, ${failed} of them not taken.`]
+  const lines = [`Stopped after ${events} ${events === 1 ? 'event' : 'events'}, ${failed} not accepted.`]
   return { exitCode: 0 as const, lines, json: { kind: 'stopped', events, failed } }
 }

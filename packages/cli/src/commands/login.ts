@@ -1,4 +1,4 @@
-import { type Asked, CannotDo, type Command, type Outside } from '../command.ts'
+import { type Args, type Command, CommandError, type Io } from '../command.ts'
 import {
   type Credentials,
   credentialsFile,
@@ -8,62 +8,67 @@ import {
 } from '../credentials.ts'
 import { connect, given, serviceOptions, shownKey } from '../service.ts'
 
-/** `purser login`: asks the service whose key it is, and keeps it. */
+/** `purser login`: checks a key with the service and stores it. */
 export const login: Command = {
   name: 'login',
-  summary: 'Keep an API key for the other commands, once the service has said that it is good.',
+  summary: 'Store an API key for the other commands, after checking it with the service.',
   positionals: [],
   options: {
     ...serviceOptions,
     key: {
       value: '<api key>',
-      about: 'better typed when asked for, or piped in: other users see what stands in a command',
+      about: 'prefer the prompt or a pipe: other users can see command lines',
     },
   },
   notes: [
-    'The key is kept in the user’s own settings ($XDG_CONFIG_HOME/purser or ~/.config/purser), readable by nobody else.',
-    'Without --base-url the service of the last login is meant.',
+    'The key is stored in the user’s settings ($XDG_CONFIG_HOME/purser or ~/.config/purser), readable only by this user.',
+    'Without --base-url, the service of the last login is used.',
   ],
-  async run(asked, outside) {
-    const credentials = await newCredentials(asked, outside)
-    const { purser, environment } = connect(credentials, outside)
+  async run(args, io) {
+    const credentials = await newCredentials(args, io)
+    const { purser, environment } = connect(credentials, io)
     const { id, name } = await purser.organisations.current()
-    const file = await writeCredentials(outside.settingsDirectory, credentials)
+    const file = await writeCredentials(io.settingsDirectory, credentials)
     const key = shownKey(credentials.apiKey)
     return {
       exitCode: 0,
       lines: [
         `Logged in to ${credentials.baseUrl}: ${name} (${id}), ${environment} environment.`,
-        `${key} is kept in ${file}.`,
+        `${key} is stored in ${file}.`,
       ],
       json: { baseUrl: credentials.baseUrl, organisation: { id, name }, environment, key, file },
     }
   },
 }
 
-async function newCredentials(asked: Asked, outside: Outside): Promise<Credentials> {
-  const { key, baseUrl } = given(asked, outside)
-  const address = baseUrl ?? (await lastAddress(outside))
-  if (address === undefined) throw new CannotDo('Which service? Give --base-url, such as https://pay.example.com.')
-  return { apiKey: key ?? (await outside.readSecret(`API key for ${address}: `)).trim(), baseUrl: address }
+async function newCredentials(args: Args, io: Io): Promise<Credentials> {
+  const { key, baseUrl } = given(args, io)
+  const address = baseUrl ?? (await lastAddress(io))
+  if (address === undefined)
+    throw new CommandError('No service address. Give --base-url, such as https://pay.example.com.')
+  return { apiKey: key ?? (await io.readSecret(`API key for ${address}: `)).trim(), baseUrl: address }
 }
 
-/** A file that cannot be used any more is no reason not to log in anew. */
-async function lastAddress({ settingsDirectory }: Outside): Promise<string | undefined> {
+/** An unreadable credentials file does not prevent a new login. */
+async function lastAddress({ settingsDirectory }: Io): Promise<string | undefined> {
   const kept = await readCredentials(settingsDirectory).catch(() => undefined)
   return kept?.baseUrl
 }
 
-/** `purser logout`: forgets the key here. */
+/** `purser logout`: deletes the stored key. */
 export const logout: Command = {
   name: 'logout',
-  summary: 'Forget the API key that login kept.',
+  summary: 'Delete the stored API key.',
   positionals: [],
   options: {},
-  notes: ['The key itself stays good; revoke it with DELETE /organisations/current/api-keys/{id}.'],
+  notes: ['The key stays valid. Revoke it with DELETE /organisations/current/api-keys/{id}.'],
   async run(_asked, { settingsDirectory }) {
     const file = credentialsFile(settingsDirectory)
     const wasKept = await deleteCredentials(settingsDirectory)
-    return { exitCode: 0, lines: [wasKept ? `${file} is deleted.` : 'No key was kept.'], json: { file, wasKept } }
+    return {
+      exitCode: 0,
+      lines: [wasKept ? `${file} is deleted.` : 'There was no stored key.'],
+      json: { file, wasKept },
+    }
   },
 }

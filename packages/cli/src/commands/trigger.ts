@@ -1,21 +1,21 @@
 import type { WebhookEventType } from '@purser/sdk/webhooks'
-import { CannotDo, type Command, type Outcome } from '../command.ts'
+import { type Command, CommandError, type Outcome } from '../command.ts'
 import { eventTypeIn } from '../event-type.ts'
 import { type Service, serviceOf, serviceOptions } from '../service.ts'
 
-/** `purser trigger`: makes an event up, for every webhook and listener. */
+/** `purser trigger`: sends a sample event to every webhook and listener. */
 export const trigger: Command = {
   name: 'trigger',
-  summary: 'Make up an event, for every webhook and listener; in the test environment alone.',
+  summary: 'Send a sample event to every webhook and listener. Test environment only.',
   positionals: ['[event]'],
-  options: { list: { about: 'list every type of event, and trigger nothing' }, ...serviceOptions },
+  options: { list: { about: 'list all event types, and trigger nothing' }, ...serviceOptions },
   notes: ['Example: purser trigger payment.settled'],
-  async run(asked, outside) {
-    const [type] = asked.positionals
-    const isList = asked.flags.has('list')
-    if (isList === (type !== undefined)) throw new CannotDo('Give either the type of an event or --list.')
+  async run(args, io) {
+    const [type] = args.positionals
+    const isList = args.flags.has('list')
+    if (isList === (type !== undefined)) throw new CommandError('Give either an event type or --list.')
     const wanted = type === undefined ? undefined : eventTypeIn(type)
-    const service = await serviceOf(asked, outside)
+    const service = await serviceOf(args, io)
     return wanted === undefined ? types(service) : triggered(service, wanted)
   },
 }
@@ -28,5 +28,5 @@ async function types({ purser }: Service): Promise<Outcome> {
 
 async function triggered({ purser }: Service, type: WebhookEventType): Promise<Outcome> {
   const event = await purser.events.trigger({ type })
-  return { exitCode: 0, lines: [`${event.type} is triggered: ${event.id}`], json: event }
+  return { exitCode: 0, lines: [`Triggered ${event.type}: ${event.id}`], json: event }
 }

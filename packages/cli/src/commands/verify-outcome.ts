@@ -1,5 +1,5 @@
 import type { SealedItem, Verdict } from '@purser/sdk/seal'
-import { type Asked, CannotDo, type Outcome } from '../command.ts'
+import { type Args, CommandError, type Outcome } from '../command.ts'
 
 type Good = Extract<Verdict, { readonly ok: true }>
 
@@ -11,8 +11,8 @@ const itemUnknown = {
   claimedKid: undefined,
 } as const
 
-/** That everything asked about holds: what the statement says, and the item where one was asked about. */
-export function good({ kid, statement }: Good, { options }: Asked, item?: SealedItem): Outcome {
+/** The outcome of a valid proof: the signed statement, and the item if one was checked. */
+export function good({ kid, statement }: Good, { options }: Args, item?: SealedItem): Outcome {
   const contentChecked = options.file !== undefined
   const rows: readonly (readonly [string, string])[] = [
     ['vault', statement.vaultId],
@@ -25,33 +25,33 @@ export function good({ kid, statement }: Good, { options }: Asked, item?: Sealed
   ]
   return {
     exitCode: 0,
-    lines: ['The proof holds.', '', ...rows.map(([name, value]) => `  ${name.padEnd(11)}  ${value}`)],
+    lines: ['The proof is valid.', '', ...rows.map(([name, value]) => `  ${name.padEnd(11)}  ${value}`)],
     json: { ok: true, kid, statement, ...(item !== undefined && { item, contentChecked }) },
   }
 }
 
 /**
- * That something does not hold, by its fault and in a sentence. Throws a `CannotDo` where the keys are at fault, which says nothing
+ * The outcome of an invalid proof: error code and detail. Throws a `CommandError` if the keys are unusable, which says nothing
  * about the proof.
  */
-export function bad(verdict: Verdict | 'item-unknown', { options }: Asked, item?: SealedItem): Outcome {
+export function bad(verdict: Verdict | 'item-unknown', { options }: Args, item?: SealedItem): Outcome {
   const refusal = verdict === 'item-unknown' ? itemUnknown : verdict
-  if (refusal.ok) throw new TypeError('a verdict that is good was to be told as a bad one')
-  if (refusal.fault === 'keys-unusable') throw new CannotDo(`${options.keys ?? options.from}: ${refusal.detail}`)
+  if (refusal.ok) throw new TypeError('a valid proof cannot be reported as invalid')
+  if (refusal.fault === 'keys-unusable') throw new CommandError(`${options.keys ?? options.from}: ${refusal.detail}`)
   const { fault, at, detail, claimedKid } = refusal
   const isDocument = fault === 'content-differs' && item?.kind === 'document'
-  const where = at === '' ? [] : [`It is so at ${at}.`]
+  const where = at === '' ? [] : [`At ${at}.`]
   const claimed = claimedKid === undefined ? [] : [`The statement says that it was signed with ${claimedKid}.`]
-  const hint = isDocument ? ['Of a document the file must hold the data alone: what the API calls `data`.'] : []
+  const hint = isDocument ? ['For a document, the file must contain only what the API calls `data`.'] : []
   return {
     exitCode: 1,
-    lines: [`The proof does not hold: ${fault}`, detail, ...where, ...claimed, ...hint],
+    lines: [`The proof is invalid: ${fault}`, detail, ...where, ...claimed, ...hint],
     json: { ok: false, fault, at, detail, claimedKid },
   }
 }
 
 function itemRows(item: SealedItem, file: string | undefined): readonly (readonly [string, string])[] {
-  const checked = file === undefined ? 'not checked; give it with --file' : `${file} is what was sealed`
+  const checked = file === undefined ? 'not checked; use --file to check it' : `${file} matches`
   return [
     ['item', item.id],
     ['name', item.name],

@@ -10,7 +10,7 @@ import {
   verifyItem,
   verifySeal,
 } from '@purser/sdk/seal'
-import { type Asked, CannotDo, type Command, type Outcome, type Outside } from '../command.ts'
+import { type Args, type Command, CommandError, type Io, type Outcome } from '../command.ts'
 import { readBytes } from '../input-files.ts'
 import { isRecord, readJson } from '../json.ts'
 import { contentOf } from './verify-content.ts'
@@ -19,79 +19,79 @@ import { bad, good } from './verify-outcome.ts'
 const proofBytesMax = 268_435_456
 const keySetBytesMax = 1_048_576
 
-/** `purser verify`: checks the proof of a sealed vault, or of one item in it, against keys that the person trusts. */
+/** `purser verify`: checks the proof of a sealed vault, or of one item in it, against trusted keys. */
 export const verify: Command = {
   name: 'verify',
-  summary: 'Check the proof of a sealed vault, and with --item that of one item in it.',
+  summary: 'Check the proof of a sealed vault, or of one item in it with --item.',
   positionals: ['<proof.json>'],
   options: {
-    keys: { value: '<jwks.json>', about: 'the keys that are trusted, as a JSON Web Key Set; nothing is fetched' },
+    keys: { value: '<jwks.json>', about: 'trusted keys, as a JSON Web Key Set; nothing is fetched' },
     from: {
       value: '<url>',
-      about: 'the service whose keys are trusted; they are fetched from its /.well-known/jwks.json',
+      about: 'a trusted service; its keys are fetched from /.well-known/jwks.json',
     },
     item: { value: '<id>', about: 'the document or file (doc_…, fil_…) that must be in the vault' },
-    file: { value: '<path>', about: 'what should be its content: the file, or the data of the document as JSON' },
+    file: { value: '<path>', about: 'the expected content: the file, or the data of the document as JSON' },
   },
   notes: [
-    'The proof is what GET /vaults/{id}/proof answers, or for one item alone GET /vaults/{id}/proof?item=….',
-    'Keys that stand in the proof are never used. Give either --keys or --from.',
-    'Exits with 0 when the proof holds, 1 when it does not, 2 when it could not be checked.',
+    'The proof is the answer of GET /vaults/{id}/proof, or of GET /vaults/{id}/proof?item=… for one item.',
+    'Keys inside the proof are never used. Give either --keys or --from.',
+    'Exit codes: 0 the proof is valid, 1 it is invalid, 2 it could not be checked.',
   ],
-  async run(asked, outside) {
-    const { item: itemId, file } = asked.options
-    const keys = await keysOf(asked, outside)
-    const proof = readJson(await readBytes(asked.positionals[0] ?? '', proofBytesMax))
+  async run(args, io) {
+    const { item: itemId, file } = args.options
+    const keys = await keysOf(args, io)
+    const proof = readJson(await readBytes(args.positionals[0] ?? '', proofBytesMax))
     const isOfOneItem = isRecord(proof) && Object.hasOwn(proof, 'item')
     if (file !== undefined && itemId === undefined && !isOfOneItem)
-      throw new CannotDo('--file needs --item: whose content is it?')
-    if (isOfOneItem) return ofOneItem(proof, keys, asked)
-    return itemId === undefined ? ofVault(proof, keys, asked) : ofItemInVault(proof, keys, { ...asked, itemId })
+      throw new CommandError('--file needs --item, which names the item with that content.')
+    if (isOfOneItem) return ofOneItem(proof, keys, args)
+    return itemId === undefined ? ofVault(proof, keys, args) : ofItemInVault(proof, keys, { ...args, itemId })
   },
 }
 
-async function keysOf({ options: { keys, from } }: Asked, { fetch }: Outside): Promise<Jwks> {
-  if (keys !== undefined && from !== undefined) throw new CannotDo('Give either --keys or --from, not both.')
+async function keysOf({ options: { keys, from } }: Args, { fetch }: Io): Promise<Jwks> {
+  if (keys !== undefined && from !== undefined) throw new CommandError('Give either --keys or --from, not both.')
   if (keys !== undefined) return keysIn(keys)
-  if (from === undefined) throw new CannotDo('Whose signature counts? Give --keys <jwks.json> or --from <url>.')
+  if (from === undefined) throw new CommandError('No trusted keys. Give --keys <jwks.json> or --from <url>.')
   try {
     return await fetchKeys(from, { fetch })
   } catch (error) {
     const isExpected = error instanceof KeysUnavailableError || error instanceof TypeError
-    throw isExpected ? new CannotDo(`--from ${from}: ${error.message}`, { cause: error }) : error
+    throw isExpected ? new CommandError(`--from ${from}: ${error.message}`, { cause: error }) : error
   }
 }
 
 async function keysIn(path: string): Promise<Jwks> {
   const set = readJson(await readBytes(path, keySetBytesMax))
   if (isRecord(set) && Array.isArray(set.keys)) return { keys: set.keys }
-  throw new CannotDo(`${path} is not a JSON Web Key Set.`)
+  throw new CommandError(`${path} is not a JSON Web Key Set.`)
 }
 
-async function ofVault(proof: unknown, keys: Jwks, asked: Asked): Promise<Outcome> {
+async function ofVault(proof: unknown, keys: Jwks, args: Args): Promise<Outcome> {
   const verdict = await verifySeal(proof, { keys })
-  return verdict.ok ? good(verdict, asked) : bad(verdict, asked)
+  return verdict.ok ? good(verdict, args) : bad(verdict, args)
 }
 
-async function ofItemInVault(proof: unknown, keys: Jwks, asked: Asked & { readonly itemId: string }): Promise<Outcome> {
+async function ofItemInVault(proof: unknown, keys: Jwks, args: Args & { readonly itemId: string }): Promise<Outcome> {
   const verdict = await verifySeal(proof, { keys })
   const read = readSealProof(proof)
-  if (!verdict.ok || 'fault' in read) return bad(verdict, asked)
-  const one = itemProof(read.value, asked.itemId)
-  return one === undefined ? bad('item-unknown', asked) : ofItem(one, keys, asked)
+  if (!verdict.ok || 'fault' in read) return bad(verdict, args)
+  const one = itemProof(read.value, args.itemId)
+  return one === undefined ? bad('item-unknown', args) : ofItem(one, keys, args)
 }
 
-async function ofOneItem(proof: unknown, keys: Jwks, asked: Asked): Promise<Outcome> {
+async function ofOneItem(proof: unknown, keys: Jwks, args: Args): Promise<Outcome> {
   const read = readItemProof(proof)
-  if ('fault' in read) return bad(await verifyItem(proof, { keys }), asked)
-  const { item: itemId = read.value.item.id } = asked.options
-  return itemId === read.value.item.id ? ofItem(read.value, keys, asked) : bad('item-unknown', asked)
+  if ('fault' in read) return bad(await verifyItem(proof, { keys }), args)
+  const { item: itemId = read.value.item.id } = args.options
+  return itemId === read.value.item.id ? ofItem(read.value, keys, args) : bad('item-unknown', args)
 }
 
-async function ofItem(proof: ItemProof, keys: Jwks, asked: Asked): Promise<Outcome> {
-  const { file } = asked.options
+async function ofItem(proof: ItemProof, keys: Jwks, args: Args): Promise<Outcome> {
+  const { file } = args.options
   const item: SealedItem = proof.item
   const content = file === undefined ? undefined : await contentOf(item, file)
   const verdict = await verifyItem(proof, { keys, content })
-  return verdict.ok ? good(verdict, asked, item) : bad(verdict, asked, item)
+  return verdict.ok ? good(verdict, args, item) : bad(verdict, args, item)
 }

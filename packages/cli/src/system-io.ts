@@ -2,12 +2,12 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { CannotDo, type Outside } from './command.ts'
+import { CommandError, type Io } from './command.ts'
 
 const secretBytesMax = 4_096
 
-/** The machine that the program runs on. */
-export function thisMachine(): Outside {
+/** The real machine: network, environment, terminal and signals. */
+export function systemIo(): Io {
   let stopping: AbortSignal | undefined
   return {
     fetch: (input, init) => fetch(input, init),
@@ -22,13 +22,13 @@ export function thisMachine(): Outside {
   }
 }
 
-/** XDG Base Directory Specification 0.8; on Windows where programs of a user keep theirs. */
+/** XDG Base Directory Specification 0.8; `%APPDATA%` on Windows. */
 function settingsDirectory(env: NodeJS.ProcessEnv): string {
   const own = process.platform === 'win32' ? env.APPDATA : env.XDG_CONFIG_HOME
   return path.join(own !== undefined && path.isAbsolute(own) ? own : path.join(homedir(), '.config'), 'purser')
 }
 
-/** Aborted by the first Ctrl-C or end that is asked for; the second ends the process at once. */
+/** Aborts on the first SIGINT, SIGTERM or SIGHUP; a second signal ends the process at once. */
 function signalled(): AbortSignal {
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stopping.abort())
@@ -46,7 +46,7 @@ function askUnseen(question: string): Promise<string> {
     })
     asking.once('close', () => {
       process.stderr.write('\n')
-      reject(new CannotDo('No key was given.'))
+      reject(new CommandError('No key was given.'))
     })
   })
 }
@@ -58,6 +58,6 @@ async function firstLineOfStdin(): Promise<string> {
     if (text.includes('\n') || text.length > secretBytesMax) break
   }
   const [line = ''] = text.split('\n')
-  if (line.trim() === '') throw new CannotDo('No key was given: type it when asked, pipe it in, or use --key.')
+  if (line.trim() === '') throw new CommandError('No key was given. Type it at the prompt, pipe it in, or use --key.')
   return line
 }
