@@ -63,7 +63,7 @@ const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
 
 /**
  * The one writer of payments: everything that recording a round writes, in one statement, for every plan. In the order in which they came,
- * it takes the payments whose claim is free, that their payer can pay beside all that is open, and for which the day's gas budget and the
+ * it takes the payments whose claim is free and whose nonce no relay has (a transfer of the service's own wallets), that their payer can pay beside all that is open, and for which the day's gas budget and the
  * month's count last; what is on chain already is taken whatever the month's count. For exactly those it writes the event, the count and the reservation. It names tables of other features
  * because ten statements in a transaction were measured to cost three times as much. The count is written before the budget, as where payments end:
  * PostgreSQL runs what nothing reads in an order of its own, and two transactions would wait for each other. The caller holds the locks of
@@ -99,6 +99,9 @@ export async function insertReceipts(
       from given left join open using (payer, network, asset)
       where not exists (select from payments as known where known.claim_key = given.claim_key)
         and not exists (select from payments as known where known.challenge_id = given.challenge_id)
+        and not exists (select from relays as known where known.network = given.network and known.signer = lower(given.payer)
+          and known.nonce_space = case when given.settlement ->> 'kind' = 'permit2' then 'permit2' else lower(given.asset) end
+          and known.nonce = lower(given.settlement ->> 'nonce'))
       window payers as (partition by payer, network, asset order by position)
     ), funded as (
       select judged.*, gas_reserved_nano_usd > 0 and coalesce(budget.nano_usd, 0) + sum(gas_reserved_nano_usd) over (partition by judged.network, judged.day order by position)

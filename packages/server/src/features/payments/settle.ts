@@ -3,12 +3,13 @@ import { gather } from '../../platform/db/gather.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { Reply } from '../../platform/operation.ts'
 import { pause } from '../../platform/work/runner.ts'
-import { relays } from '../relayer/index.ts'
+import { isNonceTaken, relays } from '../relayer/index.ts'
 import { fail, failBody } from './errors.ts'
 import { signReceipt } from './offers/sign.ts'
 import { paymentPurpose } from './relay.ts'
 import type { SettleRequest } from './schema.ts'
-import { listOutcomes, markingSettling, type Outcome } from './settlement-store.ts'
+import { recordEnded } from './settlement-outcome.ts'
+import { listEnding, listOutcomes, markingSettling, type Outcome } from './settlement-store.ts'
 import { findPayment, type PaymentRow } from './store.ts'
 
 const pollMs = 40
@@ -21,10 +22,11 @@ export interface Settlements {
 }
 
 export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, nudge: () => void): Settlements {
-  const ask = gather<PaymentId, true>({ itemsMax: 256, roundsMax: 2 }, async (paymentIds) => {
-    await relays.enqueue(deps.db, paymentPurpose, markingSettling(paymentIds, deps.clock.now()))
+  const ask = gather<PaymentId, Error | undefined>({ itemsMax: 256, roundsMax: 2 }, async (paymentIds) => {
+    const sourceOf = (some: readonly PaymentId[]) => markingSettling(some, deps.clock.now())
+    const failures = await relays.enqueueEach(deps.db, paymentPurpose, paymentIds, sourceOf)
     nudge()
-    return paymentIds.map(() => true)
+    return failures
   })
   const look = gather<PaymentId, Outcome>({ itemsMax: 512, roundsMax: 1 }, async (paymentIds) => {
     const found = new Map((await listOutcomes(deps.db, paymentIds)).map((outcome) => [outcome.id, outcome]))
@@ -36,7 +38,8 @@ export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, nudge: () =>
   })
   return {
     ask: async (paymentId) => {
-      await ask(paymentId)
+      const failure = await ask(paymentId)
+      if (failure !== undefined) throw failure
     },
     async outcome(paymentId, waitMs) {
       const until = performance.now() + waitMs
@@ -47,6 +50,28 @@ export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, nudge: () =>
       }
     },
   }
+}
+
+/**
+ * Requests the settlement of a verified payment. One whose nonce the service itself is sending for something else, a transfer of its own
+ * wallets, can never be settled by its own transaction: it fails.
+ */
+export async function requestSettlement(ctx: Ctx, paymentId: PaymentId): Promise<void> {
+  await ctx.settlements.ask(paymentId).catch((error: unknown) => {
+    if (!isNonceTaken(error)) throw error
+    return failTaken(ctx, paymentId)
+  })
+}
+
+function failTaken(ctx: Ctx, paymentId: PaymentId): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const ending = {
+      status: 'settlement_failed',
+      reason: 'invalid_exact_evm_nonce_already_used',
+      from: 'verified',
+    } as const
+    await recordEnded(ctx, tx, await listEnding(tx, [paymentId]), ending)
+  })
 }
 
 function isEnded(status: Outcome['status']): boolean {
@@ -69,7 +94,7 @@ export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsy
 }
 
 async function present(ctx: Ctx, payment: PaymentRow, waitMs: number): Promise<Reply> {
-  if (payment.status === 'verified') await ctx.settlements.ask(payment.id)
+  if (payment.status === 'verified') await requestSettlement(ctx, payment.id)
   if (isEnded(payment.status))
     return settlementReply(ctx, { ...payment, inBlock: true, redemptionRequested: payment.redemptionUntil !== null })
   return settlementReply(ctx, { ...payment, ...(await ctx.settlements.outcome(payment.id, waitMs)) })

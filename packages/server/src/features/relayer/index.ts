@@ -14,5 +14,6 @@ export type {
   SettledRelay,
   SpentOnRelay,
 } from './port.ts'
+export { isNonceTaken } from './queue-store.ts'
 export { passRelays, type Relayer, startRelayer } from './relayer.ts'
 export { relays } from './relays.ts'

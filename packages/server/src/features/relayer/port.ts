@@ -94,8 +94,18 @@ export interface RelayPurpose {
  * valid_before, created_at`; it may be an update.
  */
 export interface Relays {
-  /** Puts rows into the queue. A withdrawn relay of the same subject is revived. */
+  /** Puts rows into the queue, all of them or none: throws an error of which `isNonceTaken` is true where another relay has one's nonce. */
   enqueue(db: Queryable, purpose: string, source: Sql): Promise<void>
+  /**
+   * Puts rows into the queue, outside a transaction. One that the database refuses fails by itself: the others are put into it one by one.
+   * Returns for each why it failed, undefined where it did not.
+   */
+  enqueueEach<T>(
+    db: Queryable,
+    purpose: string,
+    items: readonly T[],
+    sourceOf: (items: readonly T[]) => Sql,
+  ): Promise<readonly (Error | undefined)[]>
   /** Takes a relay out of the queue, in the caller's transaction. Only one that was never in a transaction can be: answers whether it was. */
   withdraw(tx: Tx, purpose: string, subjectId: string): Promise<boolean>
 }

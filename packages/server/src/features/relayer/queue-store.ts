@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 
 /** A signer's place in the queue of its network: who has its next turn when. */
@@ -21,8 +21,9 @@ const derived = sql`
   payload ->> 'kind' = 'permit2' or payload -> 'signature' ->> 'kind' = 'bytes' or coalesce(payload -> 'deployment', 'null') <> 'null' as alone`
 
 /**
- * Stores relays and their queues in one statement. The queues' rows are locked for key share, so that nobody removes one as empty before
- * the new relays are committed; a queue that was removed or put off meanwhile is returned by the statement and made due by a second one.
+ * Stores relays and their queues in one statement, all of them or none: a nonce that another relay has fails it (`isNonceTaken`). The queues'
+ * rows are locked for key share, so that nobody removes one as empty before the new relays are committed; a queue that was removed or put off
+ * meanwhile is returned by the statement and made due by a second one.
  */
 export async function insertRelays(db: Queryable, purpose: string, source: Sql): Promise<void> {
   const late = await db.many(
@@ -34,13 +35,15 @@ export async function insertRelays(db: Queryable, purpose: string, source: Sql):
       select network, ${purpose}, subject_id, organisation_id, environment, signer, nonce_space, nonce, payload, valid_before, alone,
         'waiting', now(), valid_before, created_at
       from given order by network, nonce_space, signer, nonce
-      on conflict (network, nonce_space, signer, nonce) do update
-        set state = 'waiting', payload = excluded.payload, alone = excluded.alone, next_attempt_at = now(), check_at = excluded.valid_before, checks = 0
-        where relays.state = 'withdrawn' and relays.purpose = excluded.purpose and relays.subject_id = excluded.subject_id
       returning network, alone, organisation_id, purpose, signer
     ), ${makingDue}`,
   )
   if (late.length > 0) await makeDue(db, late)
+}
+
+/** Whether relays were not stored since one of them has a nonce that another relay has. */
+export function isNonceTaken(error: unknown): boolean {
+  return breaksUnique(error, 'relays_network_nonce_space_signer_nonce_key')
 }
 
 /** The rest of a statement in which `made` returns the queues of relays that wait from now: makes them due, and returns those that are not. */

@@ -6,6 +6,7 @@ import { dealTurn, type Turn, visitedBy } from './fairness.ts'
 import {
   endVisit,
   findBacklog,
+  isNonceTaken,
   listDue,
   listForgotten,
   makeDue,
@@ -271,21 +272,31 @@ test('a contract’s signature travels alone from the beginning', async () => {
   expect(await dueNow()).toMatchObject({ batch: false, alone: true })
 })
 
-test('a withdrawn relay is never sent and can be revived, one that was in a transaction cannot be withdrawn', async () => {
+test('a withdrawn relay is never sent, and one that was in a transaction cannot be withdrawn', async () => {
   const { db } = database
-  const source = rowsOf({ organisation: 'a', signer: '0x1', count: 1 })
-  await relays.enqueue(db, 'payments', source)
+  await put({ organisation: 'a', signer: '0x1', count: 1 })
   const [waiting] = await db.tx(async (tx) => lockWaiting(tx, idsOf(await pick())))
   if (waiting === undefined) throw new Error('nothing waits')
   const { subjectId } = waiting
   expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(true)
   expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(false)
   expect(await takeTurn()).toEqual([])
-  const again = sql`select subject_id, network, organisation_id, environment, payload, valid_before, created_at from relays where subject_id = ${subjectId}`
-  await relays.enqueue(db, 'payments', again)
-  expect(idsOf(await pick())).toEqual([waiting.id])
-  await db.run(sql`update relays set attempts = 1`)
+  await db.run(sql`update relays set state = 'waiting', attempts = 1`)
   expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(false)
+})
+
+test('a nonce that another relay has keeps nothing else from the queue, and is reported', async () => {
+  const { db } = database
+  await put({ organisation: 'a', signer: '0x1', count: 1 })
+  const taken = sql`
+    select 'sweep 1' as subject_id, network, organisation_id, environment, payload, valid_before, created_at from relays`
+  const sources = [rowsOf({ organisation: 'b', signer: '0x2', count: 1 }), taken]
+  const joined = (some: readonly Sql[]) => some.reduce((all, one) => sql`(${all}) union all (${one})`)
+  const failures = await relays.enqueueEach(db, 'wallets.sweeps', sources, joined)
+  expect(failures.map((failure) => failure !== undefined && isNonceTaken(failure))).toEqual([false, true])
+  const Row = z.object({ row: z.string() })
+  const rows = await db.many(Row, sql`select purpose || ' ' || signer as row from relays order by id`)
+  expect(rows.map(({ row }) => row)).toEqual(['payments 0x1', 'wallets.sweeps 0x2'])
 })
 
 test('what is withdrawn while it is being sent is sent once or not at all', async () => {

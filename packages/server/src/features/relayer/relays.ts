@@ -1,3 +1,4 @@
+import { isRefusedData, type Queryable, type Sql } from '../../platform/db/db.ts'
 import type { Relays } from './port.ts'
 import { insertRelays } from './queue-store.ts'
 import { markWithdrawn } from './store.ts'
@@ -5,7 +6,25 @@ import { markWithdrawn } from './store.ts'
 /** The queue as other features use it; it needs nothing but the caller's database. */
 export const relays: Relays = {
   enqueue: insertRelays,
+  enqueueEach,
   async withdraw(tx, purpose, subjectId) {
     return (await markWithdrawn(tx, purpose, subjectId)) === 1
   },
+}
+
+async function enqueueEach<T>(
+  db: Queryable,
+  purpose: string,
+  items: readonly T[],
+  sourceOf: (items: readonly T[]) => Sql,
+): Promise<readonly (Error | undefined)[]> {
+  if (items.length === 0) return []
+  try {
+    await insertRelays(db, purpose, sourceOf(items))
+    return items.map(() => undefined)
+  } catch (error) {
+    if (items.length > 1 && isRefusedData(error))
+      return (await Promise.all(items.map((item) => enqueueEach(db, purpose, [item], sourceOf)))).flat()
+    return items.map(() => (error instanceof Error ? error : new Error(String(error))))
+  }
 }

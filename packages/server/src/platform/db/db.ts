@@ -228,6 +228,11 @@ export function isRefusedData(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
 }
 
+/** Whether a statement failed, without effect, since it would break this unique constraint. */
+export function breaksUnique(error: unknown, constraint: string): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === constraint
+}
+
 /** Whether the database ended a transaction because it and another waited for each other, so that it certainly had no effect. */
 export function isDeadlock(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '40P01'

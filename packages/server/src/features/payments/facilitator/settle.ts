@@ -7,6 +7,7 @@ import { refused } from '../credential.ts'
 import { fail } from '../errors.ts'
 import { chargeUpto } from '../permit2/charge.ts'
 import { refuseSanctioned } from '../screened.ts'
+import { requestSettlement } from '../settle.ts'
 import type { Outcome } from '../settlement-store.ts'
 import { admit } from './admit.ts'
 import { declareResource } from './bazaar.ts'
@@ -100,7 +101,7 @@ async function charge(ctx: Ctx, payment: KnownPayment, claim: Claim): Promise<vo
 async function bringToChain(ctx: Ctx, payment: KnownPayment, key: string | undefined): Promise<Told> {
   if (payment.status === 'verified') {
     refuseSanctioned(ctx, { ...payment, protocol: 'x402' })
-    await ctx.settlements.ask(payment.id)
+    await requestSettlement(ctx, payment.id)
   }
   const { status, txHash, failureReason } = await outcomeOf(ctx, payment.id)
   if (status === 'settlement_failed' || status === 'voided')

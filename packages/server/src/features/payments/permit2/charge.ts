@@ -2,6 +2,7 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import type { PaymentId } from '../../../platform/ids.ts'
 import { relays } from '../../relayer/index.ts'
 import { paymentPurpose } from '../relay.ts'
+import { requestSettlement } from '../settle.ts'
 import { recordSettled } from '../settlement-outcome.ts'
 import { markCharged, settling } from '../settlement-store.ts'
 
@@ -17,5 +18,5 @@ export async function chargeUpto(ctx: Ctx, paymentId: PaymentId, amount: bigint)
     if (amount === 0n) return recordSettled(ctx, tx, [{ payment, txHash: null }])
     await relays.enqueue(tx, paymentPurpose, settling(paymentId))
   })
-  await ctx.settlements.ask(paymentId)
+  await requestSettlement(ctx, paymentId)
 }

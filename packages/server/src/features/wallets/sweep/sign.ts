@@ -31,7 +31,10 @@ async function signSome(ctx: System, networks: readonly Network[]): Promise<numb
   if (planned.length === 0) return 0
   const tried = await Promise.all(planned.map((transfer) => signOne(ctx, transfer)))
   const signed = tried.filter((one) => one !== undefined)
-  if (signed.length > 0) await relays.enqueue(ctx.db, sweepPurpose, signing(signed))
+  const failures = await relays.enqueueEach(ctx.db, sweepPurpose, signed, signing)
+  for (const [index, failure] of failures.entries())
+    if (failure !== undefined)
+      ctx.log.error({ err: failure, sweepId: signed[index]?.sweepId }, 'a transfer was not put into the queue')
   return signed.length
 }
 
