@@ -55,7 +55,8 @@ test.each(['vault', 'storage counter'])(
         )
       const started = Array.from({ length: 100 }, (_, turn) => write(busy, vaultIds[turn % vaultIds.length], turn))
       await expect.poll(waitingForLocks).toBeGreaterThanOrEqual(2)
-      for (let asked = 0; asked < 20; asked++) {
+      // Few enough to end before a waiting writer is answered 503, also on a slow machine.
+      for (let calls = 0; calls < 5; calls++) {
         expect((await stage.call(other, 'POST', '/vaults', {})).status).toBe(201)
         await stage.call(other, 'DELETE', `/vaults/${String((await stage.call(other, 'GET', '/vaults')).list[0]?.id)}`)
         expect((await stage.call(busy, 'GET', `/vaults/${quietId}`)).status).toBe(200)

@@ -7,7 +7,7 @@ import { verifyAuditLog } from './index.ts'
 let world: World
 
 beforeAll(async () => {
-  world = await aWorld({ rpcUrls: unreachableMain })
+  world = await aWorld({ rpcUrls: unreachableMain, config: { sandboxScreening: false } })
 })
 afterAll(() => world.stop())
 
