@@ -5,7 +5,6 @@ import {
   decodeBytes32,
   decodeString,
   decodeUint256,
-  encodeAuthorizationState,
   encodeBalanceOf,
   encodeIsSanctioned,
   type Hex,
@@ -16,7 +15,8 @@ import { fail } from './errors.ts'
 import { feeLimits, firstFees } from './fees.ts'
 import { createInspect } from './inspect.ts'
 import { l1FeeCall, readL1Fee } from './l1-fee.ts'
-import { inspectPermit2, isSpent } from './permit2.ts'
+import { readPayerFunds } from './payer-funds.ts'
+import { inspectPermit2 } from './permit2.ts'
 import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SendAnswer, TokenDomain, Watch } from './port.ts'
 import { createFindEvent } from './rpc/find-event.ts'
 import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
@@ -40,8 +40,7 @@ export function createChain(network: Network, rpc: Rpc): Omit<Chain, 'blocks' | 
     network,
     ...createTogether(rpc, network, () => offeredFees(rpc, network)),
     inspectAuthorization: createInspect(rpc),
-    authorizationState: async (token, authorizer, nonce) =>
-      decoded(decodeBool, await read(token, encodeAuthorizationState(authorizer, nonce))),
+    payerFunds: (question) => readPayerFunds(rpc, question),
     call: read,
     callAtDepth: (to, data) => rpc.onOneNode((one) => callAtDepth(network, one, { to, data })),
     async balances(questions) {
@@ -74,7 +73,6 @@ export function createChain(network: Network, rpc: Rpc): Omit<Chain, 'blocks' | 
     accountsWithCode: (accounts) => withCode(rpc, accounts),
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
     inspectPermit2: (probe) => inspectPermit2(rpc, probe),
-    permit2NonceUsed: (transfer) => isSpent(rpc, transfer, 'latest'),
     head: async () => readHead(await rpc.result('eth_getBlockByNumber', ['latest', false])),
     suggestedTip: () => suggestedTip(rpc),
     transactionCount: async (account, block) =>

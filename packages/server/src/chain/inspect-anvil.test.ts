@@ -178,7 +178,10 @@ test('an authorization that a stranger brought to the chain is found with its tr
     token,
     encodeTransferWithAuthorization(used.authorization, used.signature),
   )
-  expect(await chain.authorizationState(token, payer.address, used.authorization.nonce)).toBe(true)
+  const unused = toHex(crypto.getRandomValues(new Uint8Array(32)))
+  const question = { token, account: payer.address, nonces: [unused, used.authorization.nonce], permits: [7n] }
+  const funds = { rawBalance: 0n, spentNonces: [used.authorization.nonce], spentPermits: [] }
+  expect(await chain.payerFunds(question)).toEqual(funds)
   expect(await ask(chainAtDepth(5))).toEqual({ outcome: 'open' })
   const use = await ask(chain)
   expect(use).toMatchObject({ outcome: 'used', receipt: { transactionHash } })
@@ -201,7 +204,8 @@ test('an authorization that its payer cancelled is known as cancelled and not as
   })
   const abi = parseAbi(['function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)'])
   await sendFromDevAccount(dev, token, encodeFunctionData({ abi, args: [payer.address, nonce, signature] }))
-  expect(await chain.authorizationState(token, payer.address, nonce)).toBe(true)
+  const question = { token, account: payer.address, nonces: [nonce], permits: [] }
+  expect((await chain.payerFunds(question)).spentNonces).toEqual([nonce])
   const id = { token, authorizer: payer.address, nonce }
   expect(await chain.findAuthorizationUse(id, { since: new Date() })).toMatchObject({ outcome: 'canceled' })
 })

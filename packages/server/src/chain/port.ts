@@ -3,7 +3,6 @@ import type {
   Hex,
   Network,
   Permit2Settlement,
-  Permit2Transfer,
   TokenInfo,
   TransferAuthorization,
   TransferSignature,
@@ -94,12 +93,10 @@ export interface Chain extends QuorumReads {
   trySending(call: SentCall): Promise<boolean>
   /** Those of the accounts, in lower case, that have code as of the latest block: contracts, and ordinary accounts that delegate (EIP-7702). */
   accountsWithCode(accounts: readonly Address[]): Promise<ReadonlySet<string>>
-  /** Whether the nonce is used or cancelled, as of the latest block, which may still be reorganised away. */
-  authorizationState(token: Address, authorizer: Address, nonce: Hex): Promise<boolean>
+  /** What a payer has, and which of their nonces are spent, all of the latest block, which may still be reorganized away. */
+  payerFunds(question: PayerQuestion): Promise<PayerFunds>
   /** What the latest block says of a signed Permit2 payment, were the settler to send it now. */
   inspectPermit2(probe: Permit2Probe): Promise<Permit2Facts>
-  /** Whether Permit2's nonce is used or given up, as of the latest block, which may still be reorganised away. */
-  permit2NonceUsed(transfer: Permit2Transfer): Promise<boolean>
   /** Balances in each token's smallest unit, in the order of the questions, all of one block. */
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
   /** What a sanctions oracle at that address says of each account, all of one block, and when that block was made. */
@@ -129,6 +126,23 @@ export interface Chain extends QuorumReads {
   sendTempo(raw: Hex): Promise<TempoSendAnswer>
   /** One request: the newest block, the newest that can no longer be undone, and the receipts of these hashes, in their order. */
   lookUp(hashes: readonly Hex[]): Promise<LookUp>
+}
+
+export interface PayerQuestion {
+  readonly token: Address
+  readonly account: Address
+  /** Of EIP-3009 authorizations of this token. */
+  readonly nonces: readonly Hex[]
+  /** Of Permit2. */
+  readonly permits: readonly bigint[]
+}
+
+export interface PayerFunds {
+  /** In the token's smallest unit. */
+  readonly rawBalance: bigint
+  /** Those that are used, canceled or given up. One about which the contract gives no answer is not among them. */
+  readonly spentNonces: readonly Hex[]
+  readonly spentPermits: readonly bigint[]
 }
 
 export interface HoldingQuestion {

@@ -1,22 +1,64 @@
-import type { Address } from '@purser/protocol'
+import type { Address, Hex } from '@purser/protocol'
+import type { Chain } from '../../chain/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { networkOf } from './give-back.ts'
-import { spentAmong } from './nonce-state.ts'
 import type { Funds } from './record.ts'
 import type { NewPayment } from './store.ts'
-import { listOpenOf } from './void-store.ts'
+import { type CheckedRow, listOpenOf } from './void-store.ts'
 
 const openMax = 500
+/** Payers of whom a process remembers what it read. */
+const payersMax = 10_000
+
+/** What was read of payers in the newest block, by network, token and payer. */
+const remembered = new WeakMap<Chain, Map<string, Promise<Funds>>>()
+const blocks = new WeakMap<Chain, bigint>()
 
 /**
  * What a payer can pay with, read anew where it seemed too little: a payment that is in a block and not recorded as settled yet has left the
- * balance already and must not be counted twice. The balance is read first: what moves between the two is then left out.
+ * balance already and must not be counted twice. Balance and nonces are read in one call, of one block, and once for each block: whoever
+ * verifies without end costs a node no more than that.
  */
 export async function readFunds({ chains, db }: Pick<Ctx, 'chains' | 'db'>, payment: NewPayment): Promise<Funds> {
   const { payer, network, asset } = payment
   if (payer === null) throw new Error('nobody pays this payment')
   const chain = chains.on(networkOf(network))
-  const [rawBalance = 0n] = await chain.balances([{ token: asset as Address, account: payer as Address }])
-  const open = await listOpenOf(db, { payer, network, asset }, openMax)
-  return { rawBalance, spentIds: await spentAmong(chain, open) }
+  const known = rememberedAt(chain, (await chain.head()).number)
+  const name = `${asset} ${payer}`
+  const reading = known.get(name) ?? readAnew({ chain, db }, { payer, network, asset })
+  known.set(name, reading)
+  reading.catch(() => known.delete(name))
+  return reading
+}
+
+/** What is remembered of this block; what was of another is forgotten. */
+function rememberedAt(chain: Chain, block: bigint): Map<string, Promise<Funds>> {
+  const known = remembered.get(chain)
+  if (known !== undefined && blocks.get(chain) === block && known.size < payersMax) return known
+  const fresh = new Map<string, Promise<Funds>>()
+  remembered.set(chain, fresh)
+  blocks.set(chain, block)
+  return fresh
+}
+
+interface Payer {
+  readonly payer: string
+  readonly network: string
+  readonly asset: string
+}
+
+async function readAnew({ chain, db }: Pick<Ctx, 'db'> & { readonly chain: Chain }, payer: Payer): Promise<Funds> {
+  const open = await listOpenOf(db, payer, openMax)
+  const nonces = open.flatMap(({ settlement }) => (settlement.kind === 'permit2' ? [] : [settlement.nonce]))
+  const permits = open.flatMap(({ settlement }) => (settlement.kind === 'permit2' ? [BigInt(settlement.nonce)] : []))
+  const { rawBalance, spentNonces, spentPermits } = await chain.payerFunds({
+    token: payer.asset as Address,
+    account: payer.payer as Address,
+    nonces,
+    permits,
+  })
+  const [used, given] = [new Set<Hex>(spentNonces), new Set(spentPermits)]
+  const isSpent = ({ settlement }: CheckedRow) =>
+    settlement.kind === 'permit2' ? given.has(BigInt(settlement.nonce)) : used.has(settlement.nonce)
+  return { rawBalance, spentIds: open.filter(isSpent).map(({ id }) => id) }
 }

@@ -1,5 +1,5 @@
 import type { Chain, NonceState } from '../../chain/port.ts'
-import { findUse as findRelayUse, isSpentNow, nonceStates, type RelayPayload } from '../relayer/index.ts'
+import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../relayer/index.ts'
 import type { CheckedRow } from './void-store.ts'
 
 /** What the quorum says of each payment's nonce, in one call to each node for each kind. */
@@ -18,10 +18,4 @@ export async function findUse(chain: Chain, row: CheckedRow): Promise<NonceUse> 
   const use = await findRelayUse(chain, payloadOf(row), row.createdAt)
   if (use.outcome === 'settled') return { txHash: use.transactionHash }
   return use.outcome === 'lost' ? { reason: use.fault.reason } : 'undecided'
-}
-
-/** The ids of those whose nonce the latest block has used. A look that fails counts as unused: then the payment stays open. */
-export async function spentAmong(chain: Chain, rows: readonly CheckedRow[]): Promise<readonly string[]> {
-  const spent = await Promise.all(rows.map((row) => isSpentNow(chain, payloadOf(row)).catch(() => false)))
-  return rows.filter((_, index) => spent[index] === true).map(({ id }) => id)
 }

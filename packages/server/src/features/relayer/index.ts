@@ -1,5 +1,5 @@
 export { authorizationOf, gasOfAuthorization } from './forms/authorization.ts'
-export { findUse, gasOf, isSpentNow, nonceStates } from './forms/index.ts'
+export { findUse, gasOf, nonceStates } from './forms/index.ts'
 export { settlementOf, whyNotPermit2 } from './forms/permit2.ts'
 export { relayHandler } from './handler.ts'
 export { type RelayerParts, relayPurpose, relayTimings } from './parts.ts'

@@ -4,7 +4,7 @@ import type { RelayPayload, StoredPermit2 } from '../payload.ts'
 import type { RelayFault } from '../port.ts'
 import { authorizationForm } from './authorization.ts'
 import type { Trial, Use } from './form.ts'
-import { permit2Form, transferOf } from './permit2.ts'
+import { permit2Form } from './permit2.ts'
 
 const gasOfTransaction = 60_000n
 
@@ -23,13 +23,6 @@ export function findUse(chain: Chain, payload: RelayPayload, since: Date): Promi
   return payload.kind === 'permit2'
     ? permit2Form.find(chain, payload, since)
     : authorizationForm.find(chain, payload, since)
-}
-
-/** Whether the latest block, which may still be reorganized away, has spent its nonce. */
-export function isSpentNow(chain: Chain, payload: RelayPayload): Promise<boolean> {
-  return payload.kind === 'permit2'
-    ? chain.permit2NonceUsed(transferOf(payload))
-    : chain.authorizationState(payload.token, payload.from, payload.nonce)
 }
 
 export interface RelayCall {

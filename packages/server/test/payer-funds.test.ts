@@ -1,0 +1,73 @@
+import type { Address, Hex } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createChains } from '../src/chain/chains.ts'
+import { readFunds } from '../src/features/payments/funds.ts'
+import { createRecorder } from '../src/features/payments/index.ts'
+import { newId } from '../src/platform/ids.ts'
+import { createLog } from '../src/platform/log.ts'
+import { forTenant, systemCtx } from '../src/platform/work/runner.ts'
+import { SimChain } from './sim/chain.ts'
+import { chanceOf } from './sim/chance.ts'
+import { liarAbout } from './sim/lies.ts'
+import { outboundTo, SimNode } from './sim/nodes.ts'
+import { paymentOf } from './sim/simulation.ts'
+import { aStage, type Stage } from './sim/stage.ts'
+import { usedKey } from './sim/token.ts'
+
+let stage: Stage
+
+beforeAll(async () => {
+  stage = await aStage()
+})
+afterAll(() => stage?.stop())
+
+const payTo: Address = `0x${'d'.repeat(40)}`
+const from: Address = `0x${'a'.repeat(40)}`
+const nonceOf = (index: number): Hex => `0x${index.toString(16).padStart(64, '0')}`
+
+test('what a payer with 500 open payments has is read by two calls, and by one again in the same block', async () => {
+  const { db, deps, network } = stage
+  const [tenant] = stage.tenants
+  if (tenant === undefined) throw new Error('there is no organization')
+  const chance = chanceOf(1)
+  const chain = new SimChain(network.tokens[0]?.address ?? payTo, chance, BigInt(Date.now()), new Map([[from, 7n]]))
+  for (const index of [3, 499]) chain.head.state.used.add(usedKey(from, nonceOf(index)))
+  const liar = liarAbout(chain, chance, () => [])
+  const node = new SimNode(0, { chain, chainId: network.chainId, settler: payTo, chance, liar })
+  const truth = node.answer.bind(node)
+  let calls = 0
+  node.answer = (method, params) => {
+    if (method !== 'eth_chainId') calls += 1
+    return truth(method, params)
+  }
+  const outbound = outboundTo([node], (doing) => doing())
+  const log = createLog({ level: 'silent' })
+  const rpcUrls = { [network.name]: [node.url] }
+  const chains = createChains({ outbound, clock: deps.clock, networks: [network], rpcUrls, rpcTimeoutMs: 1_000, log })
+  const apiKeyId = newId('key', deps)
+  const actor = { kind: 'api-key', apiKeyId } as const
+  const ctx = { ...forTenant(systemCtx({ ...deps, chains }), tenant), actor }
+  const payments = Array.from({ length: 500 }, (_, index) =>
+    paymentOf(ctx, stage, {
+      authorization: { from, to: payTo, value: 1n, validBefore: 4_000_000_000n, nonce: nonceOf(index) },
+      isContract: false,
+      apiKeyId,
+    }),
+  )
+  const record = createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 18n, openPerPayerMax: 500, verifiedMsMax: 60_000 })
+  await Promise.all(payments.map((payment) => record({ ctx, payment })))
+  const [payment] = payments
+  if (payment === undefined) throw new Error('there is no payment')
+
+  const spentIds = [payments[3], payments[499]].map((spent) => spent?.id).toSorted()
+  const funds = await readFunds(ctx, payment)
+  expect({ ...funds, spentIds: [...funds.spentIds].toSorted() }).toEqual({ rawBalance: 7n, spentIds })
+  expect(calls).toBe(2)
+  expect(await readFunds(ctx, payment)).toEqual(funds)
+  expect(calls).toBe(3)
+  chain.head.state.balances.set(from, 5n)
+  chain.mine(BigInt(Date.now()))
+  node.sync()
+  expect((await readFunds(ctx, payment)).rawBalance).toBe(5n)
+  expect(calls).toBe(5)
+}, 60_000)
