@@ -1,3 +1,4 @@
+import { fillHandler } from './chain/index.ts'
 import type { Config } from './config.ts'
 import { buildDeps, type Overrides } from './deps.ts'
 import { paymentRelays } from './features/payments/index.ts'
@@ -61,7 +62,13 @@ const leaseMsDefault = 6_000
 function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: number): () => Promise<void> {
   const { deps } = built
   const relaying = relayerParts(deps, leaseMs)
-  deps.lanes.start([relayHandler(relaying), authorisedHandler(deps), transferHandler(deps), tempoSweepHandler(deps)])
+  deps.lanes.start([
+    fillHandler,
+    relayHandler(relaying),
+    authorisedHandler(deps),
+    transferHandler(deps),
+    tempoSweepHandler(deps),
+  ])
   const relayer = startRelayer(relaying)
   built.onSettlementWanted(() => relayer.notify())
   const authorisedLanes = startAuthorisedLanes(deps)

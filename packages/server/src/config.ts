@@ -67,6 +67,8 @@ export interface Config {
   readonly sandboxScreening: boolean
   /** Where the bytes of files are: a directory that every process of the deployment shares, or an S3-compatible storage. */
   readonly files: { readonly directory: string } | { readonly s3: S3Settings }
+  /** Where the marks of the witness are, that a restore of the database must not reach; left out: where the files are. */
+  readonly witness?: Config['files']
   /** How long vaults of a plan live by default and at most, where that is not what the plan says; -1 for without end. */
   readonly vaultTtls?: Readonly<
     Partial<Record<PlanName, { readonly secondsDefault: number; readonly secondsMax: number }>>
@@ -150,6 +152,7 @@ export function readConfig(
     sandboxScreening: read.oneOf('SANDBOX_SCREENING', ['true', 'false'], 'false') === 'true',
     sanctionsListUrl: read.optional('SANCTIONS_LIST_URL', 'the http(s) address of a sanctions list', isWebUrl),
     files: readFiles(env, read),
+    ...readWitness(read),
     vaultTtls: readVaultTtls(env, faults),
   }
   for (const factory of config.eip6492Factories) {
@@ -275,6 +278,20 @@ function readFiles(env: Env, read: ReturnType<typeof createReader>): Config['fil
     secretAccessKey: read.required('FILES_S3_SECRET_ACCESS_KEY', 'the secret of that key', isThere),
   }
   return { s3 }
+}
+
+/** Where the marks of the witness are, by the same variables as for serving; undefined where they do not say it well. */
+export function readWitnessPlace(env: Env): Config['files'] | undefined {
+  const faults: ConfigFault[] = []
+  const read = createReader(env, faults)
+  const place = readWitness(read).witness ?? readFiles(env, read)
+  return faults.length === 0 ? place : undefined
+}
+
+function readWitness(read: ReturnType<typeof createReader>): Pick<Config, 'witness'> {
+  const how = 'an absolute directory that no restore of the database reaches'
+  const directory = read.optional('WITNESS_DIR', how, (value) => path.isAbsolute(value))
+  return directory === undefined ? {} : { witness: { directory } }
 }
 
 function readCoinPrices(env: Env, faults: ConfigFault[]): Pick<Config, 'coinPrices'> {

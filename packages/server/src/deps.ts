@@ -23,7 +23,7 @@ import {
   walletRecounts,
 } from './features/wallets/index.ts'
 import { Listeners, webhookRecount } from './features/webhooks/index.ts'
-import { type BlobStore, openDiskBlobs, openS3Blobs } from './files/index.ts'
+import { type BlobStore, openDiskBlobs, openMarks, openS3Blobs } from './files/index.ts'
 import { openPartners } from './partners/index.ts'
 import type { RoutingPartners } from './partners/routing/port.ts'
 import { openScreening } from './partners/screening/index.ts'
@@ -38,6 +38,7 @@ import { createMetrics, type Metrics } from './platform/metrics.ts'
 import { createOutbound } from './platform/outbound.ts'
 import { type Random, systemRandom } from './platform/random.ts'
 import { createTurns } from './platform/turns.ts'
+import { createWitness, nameDeployment } from './platform/witness/witness.ts'
 
 export interface Overrides {
   readonly clock?: Clock
@@ -57,9 +58,18 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
   const metrics = createMetrics()
   const outbound = createOutbound()
   let stopScreening = (): Promise<void> => Promise.resolve()
-  const db = openDb({ url: config.databaseUrl, connectionsMax: config.databaseConnectionsMax, log })
+  const marks = await openMarks(config.witness ?? config.files, { random })
+  const witness = createWitness({ marks, clock, log })
+  const db = openDb({
+    url: config.databaseUrl,
+    connectionsMax: config.databaseConnectionsMax,
+    log,
+    onConnect: witness.compare,
+  })
+  witness.open(db)
   try {
     await migrate(db)
+    await nameDeployment(db, random)
     const signatures = await createSignatures()
     if (signatures.engine !== 'native')
       log.warn('the native curve is not there; signatures are recovered in WebAssembly, four times slower')
@@ -70,6 +80,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       log,
       signatures,
       outbound,
+      witness,
       keys: { first: config.keyEncryption, also: config.keyEncryptionAlso ?? [] },
       createIfMissing: config.createKeyEncryptionKey,
       mppChallengeSeconds: challengeSeconds,
@@ -108,6 +119,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       random,
       log,
       metrics,
+      witness,
       sealer: custody.sealer,
       baseUrl: config.baseUrl,
       upgradeUrl: `${config.dashboardUrl}/settings/billing`,
@@ -207,6 +219,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
         await guardedFetch.close()
         files.close()
         await db.close()
+        marks.close()
       },
     }
   } catch (error) {

@@ -1,3 +1,4 @@
+import { compareLanes } from './chain/index.ts'
 import { followTransactions, sweepCallers, voidUnsettled } from './features/payments/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { transferRecurring } from './features/transfers/index.ts'
@@ -23,6 +24,7 @@ const sweepIdempotency: Recurring = {
 /** Every piece of work that is due again and again. */
 export const recurring: readonly Recurring[] = [
   sweepIdempotency,
+  compareLanes,
   voidUnsettled,
   sweepCallers,
   ...sessionRecurring,

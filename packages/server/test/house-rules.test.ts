@@ -37,8 +37,8 @@ test('SQL stands only in stores, migrations and the floor', () => {
   expect(speaking.map(({ name }) => name)).toEqual([])
 })
 
-/** Asks whose an address is, for who sends every tenant's transactions; its fragments of statements are joined with the tenant. */
-const ofNoTenant = ['features/wallets/managed/source-store.ts']
+/** Ask whose an address is, for who sends every tenant's transactions, and move every tenant's indices after a restore. */
+const ofNoTenant = ['features/wallets/managed/source-store.ts', 'features/wallets/restore-store.ts']
 
 test("every statement on a tenant's table in a feature names the organisation", () => {
   const statements = files

@@ -20,6 +20,7 @@ import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { createOutbound, type Outbound } from '../src/platform/outbound.ts'
 import { systemRandom } from '../src/platform/random.ts'
+import { steadyWitness } from './steady-witness.ts'
 
 export const purpose = 'stage.pay'
 /** Longest that a lane is driven: where anvil loses one of several transactions, more is offered for it after some twelve seconds. */
@@ -59,6 +60,7 @@ export async function aLane(options: StageOptions) {
     random: systemRandom,
     log: createLog({ level: 'silent' }),
     metrics: createMetrics(),
+    witness: steadyWitness,
   }
   const signerOf = async (account: Address) => (account === signer.address ? signer : undefined)
   const lanes = createLanes({ deps, chains, signerOf, leaseMs: options.leaseMs })

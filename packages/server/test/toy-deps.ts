@@ -7,6 +7,7 @@ import { createMetrics } from '../src/platform/metrics.ts'
 import { systemRandom } from '../src/platform/random.ts'
 import type { Sealer } from '../src/platform/secret.ts'
 import { createTurns } from '../src/platform/turns.ts'
+import { steadyWitness } from './steady-witness.ts'
 
 /** A sealer with a key of its own, for tests of the floor alone. */
 export function toySealer(): Sealer {
@@ -38,6 +39,7 @@ export function toyDeps(db: Db, baseUrl = 'http://purser.test'): Deps {
     log: createLog({ level: 'silent' }),
     metrics: createMetrics(),
     sealer: toySealer(),
+    witness: steadyWitness,
     baseUrl,
     upgradeUrl: `${baseUrl}/settings/billing`,
     environments: ['test', 'live'] as const,

@@ -61,9 +61,11 @@ export async function aWorld(
     readonly rpcUrls?: Config['rpcUrls']
     readonly config?: Partial<Config>
     readonly boot?: BootOptions
+    /** One that the test has made; it is dropped with the world. */
+    readonly database?: TestDatabase
   } = {},
 ): Promise<World> {
-  const database = await freshDatabase()
+  const database = options.database ?? (await freshDatabase())
   const filesDirectory = mkdtempSync(path.join(tmpdir(), 'purser-files-'))
   const config = testConfig(database.url, { ...options, filesDirectory })
   const servers: RunningServer[] = []

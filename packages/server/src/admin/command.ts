@@ -2,12 +2,15 @@ import type { z } from 'zod'
 import type { KeyRing } from '../custody/index.ts'
 import type { Acting } from '../features/organisations/index.ts'
 import type { Environment } from '../platform/ctx.ts'
+import type { Marks } from '../platform/witness/witness.ts'
 
 /** What a command works with: the database as the operator, and what the deployment serves. */
 export interface Operator extends Acting {
   readonly environments: readonly Environment[]
   /** Opens the key-encryption keys that the environment names; undefined when it names none. */
   readonly openKeys: (() => Promise<KeyRing>) | undefined
+  /** Opens the marks of the witness; undefined when the environment does not say where they are. */
+  readonly openMarks: (() => Promise<Marks & { close(): void }>) | undefined
 }
 
 /** What a command found or did: for people, for scripts, and the exit code. */

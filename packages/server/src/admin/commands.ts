@@ -17,6 +17,7 @@ import { keyCommands } from './key-commands.ts'
 import { setPolicy } from './policy-command.ts'
 import { refreshSanctions } from './refresh-sanctions.ts'
 import { releaseHold } from './release-hold.ts'
+import { restored } from './restored-command.ts'
 
 const Name = text(200, 1)
 
@@ -100,4 +101,5 @@ export const commands: readonly Command[] = [
   ...keyCommands,
   refreshSanctions,
   releaseHold,
+  restored,
 ]

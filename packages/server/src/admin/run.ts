@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { openKeyRing } from '../custody/index.ts'
+import { openMarks } from '../files/index.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Db, openDb } from '../platform/db/db.ts'
 import { migrate } from '../platform/db/migrate.ts'
@@ -63,12 +64,20 @@ async function withOperator(settings: AdminSettings, work: (operator: Operator) 
 }
 
 function operatorOf(
-  { environments, keys }: AdminSettings,
+  { environments, keys, witness }: AdminSettings,
   { db, outbound }: { readonly db: Db; readonly outbound: Outbound },
 ): Operator {
   const floor = { db, clock: systemClock, random: systemRandom }
   const openKeys = keys && (() => openKeyRing(keys, { ...floor, outbound, createIfMissing: false }))
-  return { ...floor, environments, openKeys, actor: { kind: 'operator' }, requestId: newId('req', floor) }
+  const marksOf = witness && (() => openMarks(witness, floor))
+  return {
+    ...floor,
+    environments,
+    openKeys,
+    openMarks: marksOf,
+    actor: { kind: 'operator' },
+    requestId: newId('req', floor),
+  }
 }
 
 interface ReadOptions {

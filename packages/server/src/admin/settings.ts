@@ -1,4 +1,4 @@
-import type { ConfigFault } from '../config.ts'
+import { type Config, type ConfigFault, readWitnessPlace } from '../config.ts'
 import type { KeySources } from '../custody/index.ts'
 import { readKeySettings } from '../key-settings.ts'
 import type { Environment } from '../platform/ctx.ts'
@@ -10,6 +10,8 @@ export interface AdminSettings {
   readonly environments: readonly Environment[]
   /** Where the key-encryption keys are; undefined when the environment does not say it well, which only commands on keys mind. */
   readonly keys: KeySources | undefined
+  /** Where the marks of the witness are; undefined when the environment does not say it well. */
+  readonly witness: Config['files'] | undefined
 }
 
 /** Reads the settings, or says in one sentence what is missing and how to set it. */
@@ -21,7 +23,7 @@ export function readAdminSettings(env: Readonly<Record<string, string | undefine
   const names = (env.ENVIRONMENTS ?? 'test,live').split(',').map((name) => name.trim())
   const environments = names.filter((name): name is Environment => name === 'test' || name === 'live')
   if (environments.length !== names.length) return 'ENVIRONMENTS is not usable: set it to test, live or test,live'
-  return { databaseUrl, environments, keys: readKeys(env) }
+  return { databaseUrl, environments, keys: readKeys(env), witness: readWitnessPlace(env) }
 }
 
 /** As `purser serve` reads them. */

@@ -103,6 +103,11 @@ export interface QuorumReads {
    * `chain-unavailable` until then, since a lane that begins above the chain's count sends nothing for ever.
    */
   firstNonce(account: Address): Promise<bigint>
+  /**
+   * The highest transaction counts that any deciding node reports, with what waits there for a block. Throws `chain-unavailable` while the
+   * quorum is undecided or one of those nodes does not answer.
+   */
+  highestNonces(accounts: readonly Address[]): Promise<readonly bigint[]>
   /** Tempo: whether each transaction can never come any more: a final block is past its end, and no block has it. */
   tempoTransactionsLost(ids: readonly TempoTransactionId[]): Promise<readonly Verdict[]>
 }

@@ -5,6 +5,7 @@ import { parseTransaction, recoverTransactionAddress } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { steadyWitness } from '../../test/steady-witness.ts'
 import { createSignatures } from '../chain/recover.ts'
 import { systemClock } from '../platform/clock.ts'
 import { sql } from '../platform/db/db.ts'
@@ -188,6 +189,7 @@ test('what was sealed for one place does not open in another, nor after a change
 async function open(options: { createIfMissing: boolean; source?: KeySource }): Promise<Custody> {
   const signatures = await createSignatures()
   return openCustody({
+    witness: steadyWitness,
     db: database.db,
     clock: systemClock,
     random: systemRandom,

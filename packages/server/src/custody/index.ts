@@ -7,6 +7,7 @@ import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import type { Random } from '../platform/random.ts'
 import type { Sealer } from '../platform/secret.ts'
+import type { Witness } from '../platform/witness/witness.ts'
 import { refuseOtherKeys } from './current-key.ts'
 import { decrypt, encrypt } from './envelope.ts'
 import { findCurrentFingerprint } from './kek-store.ts'
@@ -34,6 +35,8 @@ export interface CustodyOptions {
   readonly log: Log
   readonly outbound: Pick<Outbound, 'exchange'>
   readonly signatures: Signatures
+  /** Nothing is derived and no account signs while the database is not current. */
+  readonly witness: Pick<Witness, 'requireCurrent'>
   readonly keys: KeySources
   readonly createIfMissing: boolean
   /** How long an MPP challenge lives, so that a retired secret is good for as long as what was made under it. */
@@ -68,7 +71,7 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
   const mppSecrets = createMppSecrets({ ...options, openKey: open })
   await mppSecrets.load()
   return {
-    settler: await createSigner(() => open(settler), options.signatures),
+    settler: await createSigner(() => open(settler), options.signatures, options.witness.requireCurrent),
     sealer: {
       seal: (plaintext, associatedData) => encrypt(answers, plaintext, associatedData, options.random),
       open: (sealed, associatedData) => decrypt(answers, sealed, associatedData),

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { steadyWitness } from '../../test/steady-witness.ts'
 import { createSignatures } from '../chain/recover.ts'
 import { instantOf } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
@@ -32,6 +33,7 @@ afterEach(() => database.drop())
 async function aProcess() {
   const signatures = await createSignatures()
   const custody = await openCustody({
+    witness: steadyWitness,
     ...floor(),
     signatures,
     outbound: createOutbound(),

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { steadyWitness } from '../../test/steady-witness.ts'
 import { createSignatures } from '../chain/recover.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
@@ -37,6 +38,7 @@ const local = (key: Uint8Array) => localKeyEncryption(() => Uint8Array.from(key)
 /** A process that was given these keys, the first of them by name. */
 async function aProcess(...[own, ...also]: readonly [Uint8Array, ...Uint8Array[]]): Promise<Custody> {
   return openCustody({
+    witness: steadyWitness,
     db: database.db,
     clock: systemClock,
     random: systemRandom,

@@ -20,14 +20,24 @@ interface Account {
   signDigest(digest: Uint8Array): Promise<{ readonly signature: Uint8Array; readonly yParity: 0 | 1 }>
 }
 
-/** Signs for one service key. It is unsealed for each signature and wiped after it; nothing here keeps or answers it. */
-export async function createSigner(openKey: () => Promise<Uint8Array>, signatures: Signatures): Promise<Signer> {
+/**
+ * Signs for one service key. It is unsealed for each signature and wiped after it; nothing here keeps or answers it. What `beforeSigning`
+ * throws refuses the signature.
+ */
+export async function createSigner(
+  openKey: () => Promise<Uint8Array>,
+  signatures: Signatures,
+  beforeSigning: () => void = () => undefined,
+): Promise<Signer> {
   const found = addressOfPublicKey(await withKey(openKey, signatures.publicKeyOf), signatures.keccak)
   if (found === undefined) throw new Error('a private key has no account')
   const { address, signTempoFeePayer, signTransaction } = createAccountSigner(
     {
       address: checksumAddress(found, signatures.keccak),
-      signDigest: (digest) => withKey(openKey, (privateKey) => signatures.sign(digest, privateKey)),
+      async signDigest(digest) {
+        beforeSigning()
+        return withKey(openKey, (privateKey) => signatures.sign(digest, privateKey))
+      },
     },
     signatures,
   )

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeEach, expect, test } from 'vitest'
+import { steadyWitness } from '../../test/steady-witness.ts'
 import { createSignatures } from '../chain/index.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
@@ -46,6 +47,7 @@ function db(): Db {
 
 async function keysOf(tenant: Tenant) {
   const keys = createWalletKeys({
+    witness: steadyWitness,
     db: db(),
     ring,
     clock: systemClock,

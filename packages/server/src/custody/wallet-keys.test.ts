@@ -8,6 +8,7 @@ import { mnemonicToAccount } from 'viem/accounts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { steadyWitness } from '../../test/steady-witness.ts'
 import { createSignatures, createTempoTransactions } from '../chain/index.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
@@ -50,7 +51,14 @@ function aProcess(entropy?: Uint8Array): WalletKeys {
     },
   }
   const kek = localKeyEncryption(() => Uint8Array.from(kekBytes), systemRandom)
-  return createWalletKeys({ db: database.db, clock: systemClock, random, signatures, ring: createKeyRing(kek) })
+  return createWalletKeys({
+    db: database.db,
+    clock: systemClock,
+    random,
+    signatures,
+    witness: steadyWitness,
+    ring: createKeyRing(kek),
+  })
 }
 
 async function addressAt(keys: WalletKeys, tenant: Tenant, [account, index]: readonly [number, number]) {

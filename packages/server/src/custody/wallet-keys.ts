@@ -19,6 +19,7 @@ import type { Tenant } from '../platform/ctx.ts'
 import type { Db } from '../platform/db/db.ts'
 import { gatherByDb } from '../platform/db/gather.ts'
 import type { Random } from '../platform/random.ts'
+import type { Witness } from '../platform/witness/witness.ts'
 import { currentKey } from './current-key.ts'
 import { openEnvelope, sealEnvelope } from './envelope.ts'
 import type { WrappedTable } from './kek-store.ts'
@@ -84,6 +85,7 @@ export interface WalletKeysOptions {
   readonly clock: Clock
   readonly random: Random
   readonly signatures: Signatures
+  readonly witness: Pick<Witness, 'requireCurrent'>
   readonly ring: KeyRing
 }
 
@@ -104,10 +106,11 @@ export const wrappedSeeds: WrappedTable = {
 
 /** The real body: seeds sealed in the database, under the deployment's key-encryption key. */
 export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
-  const { signatures } = options
+  const { signatures, witness } = options
   const withKey = createOpenKeys(options)
   return {
     async accountNode(tenant, account) {
+      witness.requireCurrent()
       const row = (await findSeed(options.db, tenant)) ?? (await makeSeed(options, tenant))
       const node = await openNode(options, tenant, row, evmAccountPath(account))
       try {
@@ -120,7 +123,10 @@ export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
       createAccountSigner(
         {
           address: key.address,
-          signDigest: (digest) => withKey(tenant, key, (privateKey) => signatures.sign(digest, privateKey)),
+          async signDigest(digest) {
+            witness.requireCurrent()
+            return withKey(tenant, key, (privateKey) => signatures.sign(digest, privateKey))
+          },
         },
         signatures,
       ),

@@ -119,7 +119,7 @@ async function moveInto(part: string, target: string): Promise<void> {
 }
 
 /** Without it the content may survive a loss of power and its name not. Windows has no such thing. */
-async function syncDirectory(directory: string): Promise<void> {
+export async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(directory, 'r')
   try {

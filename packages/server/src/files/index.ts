@@ -11,3 +11,4 @@ export {
 } from './port.ts'
 export { openS3Blobs, type S3Settings } from './s3-on-demand.ts'
 export { type FindKept, type Swept, sweepBlobs } from './sweep.ts'
+export { openMarks } from './witness-marks.ts'

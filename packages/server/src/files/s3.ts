@@ -51,7 +51,7 @@ export function createS3Blobs(
   }
 }
 
-function clientOf({ endpoint, region, accessKeyId, secretAccessKey }: S3Settings): S3Client {
+export function clientOf({ endpoint, region, accessKeyId, secretAccessKey }: S3Settings): S3Client {
   return new S3Client({
     endpoint,
     region,

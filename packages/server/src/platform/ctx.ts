@@ -7,6 +7,7 @@ import type { Metrics } from './metrics.ts'
 import type { Random } from './random.ts'
 import type { Sealer } from './secret.ts'
 import type { Turns } from './turns.ts'
+import type { Witness } from './witness/witness.ts'
 
 export type Environment = 'test' | 'live'
 
@@ -41,6 +42,8 @@ export interface Deps extends Ports {
   readonly log: Log
   readonly metrics: Metrics
   readonly sealer: Sealer
+  /** Keeps a restored database from doing twice what was done before. */
+  readonly witness: Witness
   /** Public base address of this deployment, without a trailing slash; problem types and links begin with it. */
   readonly baseUrl: string
   /** Where a person upgrades the plan: `{dashboard_url}/settings/billing`. */

@@ -9,6 +9,7 @@ import { openDb } from '../../src/platform/db/db.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { createOutbound } from '../../src/platform/outbound.ts'
 import { systemRandom } from '../../src/platform/random.ts'
+import { steadyWitness } from '../steady-witness.ts'
 
 /**
  * A process that uses every key that custody has, some of them wrongly, logs what went wrong, and then waits to be looked at. Its
@@ -20,6 +21,7 @@ const log = createLog({ level: 'debug' })
 const db = openDb({ url: databaseUrl, connectionsMax: 4, log })
 const signatures = await createSignatures()
 const custody = await openCustody({
+  witness: steadyWitness,
   db,
   clock: systemClock,
   random: systemRandom,

@@ -23,7 +23,7 @@ const sendersAtOnce = 50
 const followedAtOnce = 200
 
 export interface DriverOptions {
-  readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
+  readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics' | 'witness'>
   readonly chains: Chains
   readonly network: Network
   /** Who signs for an account; undefined where nobody here does. */
@@ -72,6 +72,7 @@ export class NetworkDriver {
   async turn(held: HeldLeases): Promise<number | undefined> {
     if (held.leases.length === 0) return undefined
     const { deps, network } = this.#options
+    if (!deps.witness.isCurrent()) return pollMsOf(network)
     const parts = { ...this.#base, held }
     this.#parts = parts
     const open = await listOpenSenders(deps.db, network.name, held)

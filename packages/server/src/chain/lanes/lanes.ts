@@ -18,7 +18,7 @@ const leaseMsDefault = 6_000
 const openMaxDefault = 8
 
 export interface LanesOptions {
-  readonly deps: Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'metrics'>
+  readonly deps: Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'metrics' | 'witness'>
   readonly chains: Chains
   /** Who signs for an account; undefined where nobody here does. */
   readonly signerOf: (account: Address) => Promise<LaneSigner | undefined>

@@ -1,6 +1,8 @@
 import type { Address } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { failPlatform } from '../../platform/errors.ts'
+import { generation } from './compare-store.ts'
 
 export interface LaneKey {
   readonly network: string
@@ -22,24 +24,25 @@ export async function findNextNonce(db: Queryable, lane: LaneKey): Promise<bigin
 /** Makes the lane begin at the chain's nonce; a lane that is there keeps its own count. */
 export async function insertLane(db: Queryable, lane: LaneKey, firstNonce: bigint): Promise<void> {
   await db.run(
-    sql`insert into lanes (network, sender, next_nonce) values (${lane.network}, ${lane.sender}, ${firstNonce}) on conflict do nothing`,
+    sql`insert into lanes (network, sender, next_nonce, generation) values (${lane.network}, ${lane.sender}, ${firstNonce}, ${generation}) on conflict do nothing`,
   )
 }
 
 /** Longest that a transaction which took a nonce may idle: a planner whose host is gone blocks its lane for no longer. */
 const idleMsMax = 4_000
 
-const Taken = z.object({ network: z.string(), sender: HexText, firstNonce: z.bigint() })
+const Taken = z.object({ network: z.string(), sender: HexText, firstNonce: z.bigint(), isCompared: z.boolean() })
 
 /**
  * Takes each lane's next nonces, so many of each, under its row's lock: two transactions never share one, and none is skipped. Lanes are locked
  * in one order, so that none wait crosswise. From here on the caller's transaction may not idle for long. Returns the first nonce of each.
+ * Throws `service-unavailable` for a lane that was not compared with the chain since the last restore.
  */
-export function takeNonces(
+export async function takeNonces(
   tx: Tx,
   wanted: readonly { readonly lane: LaneKey; readonly count: number }[],
 ): Promise<z.output<typeof Taken>[]> {
-  return tx.many(
+  const taken = await tx.many(
     Taken,
     sql`
     with wanted as (
@@ -49,7 +52,10 @@ export function takeNonces(
       select l.network, l.sender, w.count from lanes l join wanted w using (network, sender) order by l.network, l.sender for update of l
     )
     update lanes l set next_nonce = l.next_nonce + h.count from locked h where l.network = h.network and l.sender = h.sender
-    returning l.network, l.sender, l.next_nonce - h.count as first_nonce,
+    returning l.network, l.sender, l.next_nonce - h.count as first_nonce, l.generation >= ${generation} as is_compared,
       set_config('idle_in_transaction_session_timeout', ${String(idleMsMax)}, true)`,
   )
+  if (taken.some(({ isCompared }) => !isCompared))
+    throw failPlatform('service-unavailable', {}, new Error('a lane is still compared with the chain after a restore'))
+  return taken
 }

@@ -8,7 +8,7 @@ import type { TransactionRow } from './store.ts'
 
 /** What a turn over the lanes of a network works with. */
 export interface LaneParts {
-  readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
+  readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics' | 'witness'>
   readonly chain: Chain
   /** Who signs for an account whose lane this is. */
   readonly signerOf: (account: Address) => LaneSigner

@@ -10,10 +10,14 @@ export interface Planning {
   readonly planned: PlannedTransaction
 }
 
-type PlanDeps = Pick<Deps, 'clock' | 'random'>
+type PlanDeps = Pick<Deps, 'clock' | 'random' | 'witness'>
 
-/** Gives transactions their nonces and stores them in the caller's transaction; in their order, in which each lane sends its own. */
+/**
+ * Gives transactions their nonces and stores them in the caller's transaction; in their order, in which each lane sends its own. Throws
+ * `service-unavailable` while the database is behind or a lane is not compared with the chain since a restore.
+ */
 export async function planAll(deps: PlanDeps, tx: Tx, wanted: readonly Planning[]): Promise<ChainTransactionId[]> {
+  deps.witness.requireCurrent()
   const lanes = Map.groupBy(wanted, ({ lane }) => nameOf(lane))
   const counts = [...lanes.values()].flatMap(([first, ...rest]) =>
     first === undefined ? [] : [{ lane: first.lane, count: rest.length + 1 }],

@@ -1,6 +1,7 @@
 import type { Address } from '@purser/protocol'
 import type { LaneKey } from './nonce-store.ts'
 import type { LaneParts } from './parts.ts'
+import { sendCovered } from './send.ts'
 import { listFinalRaw, listLowestOpen, markUnsent } from './store.ts'
 
 /**
@@ -31,5 +32,8 @@ export async function fillGap(
   const { db, log } = parts.deps
   const facts = { ...lane, chainNonce: count.toString(), ours: lowest.toString() }
   log.warn(facts, 'the chain is behind the lane; stored transactions are sent again')
-  await parts.chain.send((await listFinalRaw(db, lane, count)).map(({ raw }) => raw))
+  await sendCovered(
+    parts,
+    (await listFinalRaw(db, lane, count)).map(({ raw }) => raw),
+  )
 }

@@ -1,4 +1,4 @@
-import type { Address } from '@purser/protocol'
+import type { Address, Hex } from '@purser/protocol'
 import { fencedTx } from '../../platform/leases/store.ts'
 import { type Fees, feeLimits, replacementFees } from '../fees.ts'
 import type { SendAnswer } from '../port.ts'
@@ -67,7 +67,10 @@ async function signPlanned(parts: LaneParts, unsent: readonly Unsent[]): Promise
   )
   const attempts = signed.flat()
   await store(parts, attempts)
-  const answers = await parts.chain.send(attempts.map(({ attempt: { raw } }) => raw))
+  const answers = await sendCovered(
+    parts,
+    attempts.map(({ attempt: { raw } }) => raw),
+  )
   await handleAnswers(
     parts,
     attempts.map(({ transaction, attempt }) => ({ transaction, attempts: [attempt] })),
@@ -123,7 +126,17 @@ async function signAgain(
   const called = await findCallData(parts.deps.db, transaction.id)
   const signed = await sign(parts, [{ transaction, called, sequence: last.sequence + 1, fees }])
   await store(parts, signed)
-  await parts.chain.send(signed.map(({ attempt: { raw } }) => raw))
+  await sendCovered(
+    parts,
+    signed.map(({ attempt: { raw } }) => raw),
+  )
+}
+
+/** Hands stored bytes to the nodes when the witness covers them: a database that lost their rows then sends nothing of its own. */
+export async function sendCovered({ deps, chain }: LaneParts, raws: readonly Hex[]): Promise<readonly SendAnswer[]> {
+  if (raws.length === 0) return []
+  await deps.witness.cover()
+  return chain.send(raws)
 }
 
 export type Attempts = ReadonlyMap<string, readonly AttemptRow[]>
@@ -134,7 +147,7 @@ export async function broadcast(
   transactions: readonly TransactionRow[],
   attempts: Attempts,
 ): Promise<readonly SendAnswer[]> {
-  const { deps, chain, held } = parts
+  const { deps, held } = parts
   const known = transactions.flatMap((transaction) => {
     const latest = attempts.get(transaction.id)?.at(-1)
     return latest === undefined ? [] : [{ transaction, attempts: attempts.get(transaction.id) ?? [] }]
@@ -144,7 +157,10 @@ export async function broadcast(
     deps.db,
     known.map(({ transaction }) => transaction.id),
   )
-  const answers = await chain.send(known.flatMap(({ transaction }) => raws.get(transaction.id) ?? []))
+  const answers = await sendCovered(
+    parts,
+    known.flatMap(({ transaction }) => raws.get(transaction.id) ?? []),
+  )
   const ids = known.map(({ transaction }) => transaction.id)
   await markBroadcast(deps.db, held, { ids, at: deps.clock.now() })
   await handleAnswers(parts, known, answers)
@@ -165,7 +181,7 @@ async function handleAnswers(
     if (answer?.outcome === 'refused') {
       reportRefusal(parts, transaction, answer.words)
       if (latest !== undefined && latest.sequence > 0)
-        await parts.chain.send(await listEarlierRaw(parts.deps.db, transaction.id, latest.sequence))
+        await sendCovered(parts, await listEarlierRaw(parts.deps.db, transaction.id, latest.sequence))
       await lowerFees(parts, transaction, attempts)
     }
     if (answer?.outcome === 'underpriced' && latest !== undefined) await replace(parts, transaction, latest)

@@ -23,7 +23,7 @@ const aloneMsMin = 120_000
  * accounts sign through lanes alone, so a count above 0 means that rows were lost; nobody corrects a wrong answer of a lone node later, so
  * it must say the same for a while.
  */
-export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 'firstNonce'> {
+export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 'firstNonce' | 'highestNonces'> {
   const { network, quorum, clock, log } = options
   const seen = new Map<Address, { readonly count: bigint; readonly sinceMs: number }>()
   const isSettled = (account: Address, count: bigint): boolean => {
@@ -43,6 +43,19 @@ export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 
       const facts = { network: network.name, account, count: count?.toString() }
       log?.error(facts, 'the first nonce of an account is not certain; nothing is sent from it until it is')
       throw fail('chain-unavailable', {}, new Error('the first nonce of an account is not certain'))
+    },
+    async highestNonces(accounts) {
+      const decision = await quorum.decide({ depth: network.confirmationDepth })
+      if (decision === undefined) throw fail('chain-unavailable', {}, new Error('nodes agree on no block'))
+      const calls = accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, 'pending'] }))
+      const reported = await Promise.all(
+        decision.nodes.map(async (rpc) =>
+          (await rpc.batch(calls)).map((answer) => readQuantity(resultOf(answer), 'transaction count')),
+        ),
+      )
+      return accounts.map((_, index) =>
+        reported.reduce((most, counts) => ((counts[index] ?? 0n) > most ? (counts[index] ?? 0n) : most), 0n),
+      )
     },
   }
 }

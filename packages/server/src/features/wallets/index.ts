@@ -39,6 +39,7 @@ export {
   type WalletId,
 } from './receiving.ts'
 export { walletRecounts } from './recount.ts'
+export { type IndexGaps, moveIndices } from './restore-store.ts'
 export { walletOperations } from './routes.ts'
 export { EvmAddress } from './schema.ts'
 export { type AmountOnHold, amountsOnHold } from './screening/deposit-store.ts'

@@ -67,6 +67,8 @@ export interface Queryable {
 export interface Tx extends Queryable {
   readonly kind: 'tx'
   afterCommit(work: () => void): void
+  /** Whoever opened the transaction waits for this work, after the commit; what it throws is thrown to them. */
+  beforeReturn(work: () => Promise<void>): void
 }
 
 export interface TxOptions {
@@ -147,6 +149,8 @@ export interface DbOptions {
   readonly log: Log
   /** Longest that one statement may run, so that a stuck lock answers 503 and not never. */
   readonly statementTimeoutMs?: number
+  /** Runs on each new connection before anything else does. Must not throw. */
+  readonly onConnect?: (connection: Queryable) => Promise<void>
 }
 
 /** Opens a pool of connections. Nothing is sent until the first statement. */
@@ -160,7 +164,11 @@ export function openDb(options: DbOptions): Db {
     idle_in_transaction_session_timeout: 30_000,
     application_name: 'purser',
   }
-  const pool = new pg.Pool(config)
+  const { onConnect } = options
+  const pool = new pg.Pool({
+    ...config,
+    ...(onConnect && { onConnect: (client: pg.ClientBase) => onConnect(queryableOn(client)) }),
+  })
   pool.on('error', ({ message }) => {
     if (!pool.ending) options.log.warn({ reason: message }, 'an idle database connection was lost')
   })
@@ -186,14 +194,20 @@ async function inTransaction<T>(
 ): Promise<T> {
   const client = await pool.connect()
   const after: (() => void)[] = []
+  const waitedFor: (() => Promise<void>)[] = []
   let broken: Error | undefined
+  let result: T
   try {
     await client.query(idleMsMax === undefined ? 'begin' : beginWithIdle(idleMsMax))
-    const tx: Tx = { kind: 'tx', ...queryableOn(client), afterCommit: (work) => after.push(work) }
-    const result = await work(tx)
+    const tx: Tx = {
+      kind: 'tx',
+      ...queryableOn(client),
+      afterCommit: (work) => after.push(work),
+      beforeReturn: (work) => waitedFor.push(work),
+    }
+    result = await work(tx)
     await client.query('commit')
     for (const run of after) run()
-    return result
   } catch (error) {
     await client.query('rollback').catch((failure: Error) => {
       broken = failure
@@ -202,6 +216,9 @@ async function inTransaction<T>(
   } finally {
     client.release(broken)
   }
+  // Without the connection, which that work may need one of.
+  await Promise.all(waitedFor.map((wait) => wait()))
+  return result
 }
 
 /** Both commands in one message, so that the limit costs no round trip. */

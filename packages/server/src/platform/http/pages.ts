@@ -51,9 +51,17 @@ function json(value: unknown, status = 200): RawAnswer {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) }
 }
 
+const todoOf = {
+  behind: 'The database is a copy from before what was done last. Run: purser admin restored',
+  unknown: 'The marks of the witness cannot be read, beside the files or in WITNESS_DIR.',
+} as const
+
 async function readiness(deps: Deps): Promise<RawAnswer> {
   try {
     if (await isMigrated(deps.db)) {
+      const witness = await deps.witness.status()
+      if (witness !== 'current')
+        return json({ status: 'not-ready', database: witness, migrations: 'ok', todo: todoOf[witness] }, 503)
       const details = await deps.readinessDetails?.()
       return json({ status: 'ready', database: 'ok', migrations: 'ok', ...details })
     }

@@ -43,7 +43,8 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
     return { row, receipt, outcome: outcomeFor(network, row, receipt, found) }
   })
   for (const { row, outcome } of seen)
-    if (outcome.kind === 'absent' && isLeft(ctx, row)) await chain.sendTempo(row.settlement.raw)
+    if (outcome.kind === 'absent' && isLeft(ctx, row) && ctx.witness.isCurrent())
+      await chain.sendTempo(row.settlement.raw)
   await concludeAll(ctx, network, seen)
 }
 

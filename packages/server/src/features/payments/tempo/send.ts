@@ -21,6 +21,7 @@ export async function sendAndWait(
   network: Network,
   payment: { readonly id: PaymentId; readonly raw: Hex },
 ): Promise<z.input<typeof VerifiedPayment>> {
+  await ctx.witness.cover()
   const sent = await ctx.chains.on(network).sendTempo(payment.raw)
   if (sent.outcome === 'refused') await markRefused(ctx.db, payment.id, `transaction_refused_${sent.reason}`)
   else await waitForChain(ctx, network, payment.id)

@@ -25,14 +25,17 @@ const indexMax = 0x7fff_ffff
 
 /**
  * Derives the next children of a wallet from its public node: no seed is opened. The master's row is held from the reading of
- * its next index to the commit, so that of any number of requests each gets its own run of indices, without a gap.
+ * its next index to the commit, so that of any number of requests each gets its own run of indices, without a gap. They are answered when
+ * the witness covers them: a database that lost them derives nothing.
  */
 export function createChildAddresses(
   ctx: Ctx,
   walletId: MasterWalletId,
   request: NewChildAddresses,
 ): Promise<ChildAddress | ChildAddress[]> {
+  ctx.witness.requireCurrent()
   return ctx.db.tx(async (tx) => {
+    tx.beforeReturn(ctx.witness.cover)
     const parent = await lockParent(tx, ctx.tenant, walletId)
     if (parent === undefined) throw fail('wallet-not-found')
     const derived = deriveNext(ctx.deriveAddress, parent, request.count ?? 1)

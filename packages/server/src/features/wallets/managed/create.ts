@@ -41,7 +41,8 @@ export interface AccountWork<T> {
 /**
  * Takes the tenant's next account for what is inserted. Custody is asked for the account's public node before the transaction, which
  * must wait for no key service; should another process take that account meanwhile, the next one is asked for. Only the
- * transaction gives an account away, so none is skipped and none is given twice.
+ * transaction gives an account away, so none is skipped and none is given twice: not by a restored database either, since the wallet is
+ * answered when the witness covers it.
  */
 export async function onNextAccount<T>(ctx: Ctx, work: AccountWork<T>): Promise<T> {
   const until = performance.now() + deriveMsMax
@@ -62,6 +63,7 @@ async function takeIfNext<T>(ctx: Ctx, work: AccountWork<T>, derived: Derived): 
     return await ctx.db.tx(async (tx) => {
       await work.before?.(tx)
       if ((await takeAccount(tx, ctx.tenant)) !== derived.account) throw new Taken()
+      tx.beforeReturn(ctx.witness.cover)
       return work.insert(tx, derived)
     })
   } catch (error) {

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { type IndexGaps, moveIndices } from '../features/wallets/index.ts'
+import { type RestoreOutcome, takeIntoService } from '../platform/witness/restored.ts'
+import { command, type Outcome } from './command.ts'
+
+const sequenceGap = 1_000_000
+
+const Gap = z.coerce.number().int().min(1).max(1_000_000)
+
+export const restored = command({
+  name: 'restored',
+  summary: 'Take a database that was restored from a copy into service; nothing is derived, signed or sent before.',
+  options: {
+    children: 'child addresses of each wallet that are passed over (default 10000)',
+    accounts: 'master wallets of each organisation that are passed over (default 100)',
+    'even-if-current': '"yes" where the marks of the witness were restored with the database',
+  },
+  schema: z.strictObject({
+    children: Gap.default(10_000),
+    accounts: Gap.default(100),
+    'even-if-current': z.literal('yes').optional(),
+  }),
+  async run(operator, { children, accounts, ...options }) {
+    const marks = await operator.openMarks?.()
+    if (marks === undefined) {
+      const reason = 'set WITNESS_DIR, or FILES_DIR or FILES_S3_ENDPOINT and its settings, as for purser serve'
+      return { text: reason, json: { error: reason }, exitCode: 1 }
+    }
+    const gaps: IndexGaps = { children, accounts }
+    try {
+      const isForced = options['even-if-current'] === 'yes'
+      const outcome = await takeIntoService({
+        ...{ ...operator, marks, isForced, sequenceGap },
+        move: async (tx) => ({ ...gaps, masterWallets: await moveIndices(tx, gaps) }),
+      })
+      return shown(outcome)
+    } finally {
+      marks.close()
+    }
+  },
+})
+
+function shown(outcome: RestoreOutcome): Outcome {
+  if (outcome.outcome === 'restored') {
+    const lines = [
+      `generation ${outcome.generation} begins`,
+      'Running processes go on within seconds. Each account is compared with its chain before it sends anything new.',
+    ]
+    return { text: lines.join('\n'), json: outcome, exitCode: 0 }
+  }
+  const why = {
+    unserved: 'no service has run on this database',
+    current: 'the database is not behind: nothing to do',
+  }
+  return { text: why[outcome.outcome], json: outcome, exitCode: 0 }
+}

@@ -1,0 +1,132 @@
+import { type Address, encodeTransfer, type Network } from '@purser/protocol'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { newId } from '../../platform/ids.ts'
+import type { Recurring } from '../../platform/job.ts'
+import type { Chain } from '../port.ts'
+import { type LanePlace, listUncompared, lockUncompared, markCompared, moveNextNonce } from './compare-store.ts'
+import type { LaneHandler, PlannedTransaction } from './port.ts'
+import { insertTransactions } from './store.ts'
+
+type Work = Omit<Ctx, 'tenant'>
+
+/** Names the transactions that do nothing but use a nonce. */
+const fillPurpose = 'lanes.fill'
+const atOnce = 50
+/** Most nonces of a lane that are filled. Lanes send no further ahead; a count beyond that is a node's mistake or an operator's matter. */
+const filledMax = 200n
+
+/**
+ * After a restore, compares every lane with the chain before it plans anything. Transactions that the database lost may be mined already, and
+ * may still wait at the nodes: nonces in blocks are passed over, and those that wait are filled with transactions that do nothing, for more
+ * gas, so that what was lost can never be mined later. A lane plans again when all of that is at the payment depth. Harmless twice: each lane
+ * is decided under its row's lock.
+ */
+export const compareLanes: Recurring = {
+  name: 'lanes.compare',
+  everyMs: 2_000,
+  async run(ctx) {
+    if (!ctx.witness.isCurrent()) return
+    for (const network of ctx.chains.configured)
+      await compareNetwork(ctx, network).catch((error: unknown) =>
+        ctx.log.warn({ err: error, network: network.name }, 'lanes could not be compared with the chain; tried again'),
+      )
+  },
+}
+
+/** What becomes of a filling is nobody's: mined, its nonce is used; replaced, what was lost was mined in its place. */
+export const fillHandler: LaneHandler = {
+  purpose: fillPurpose,
+  onReplaced: async () => undefined,
+  onFinal: async () => undefined,
+}
+
+async function compareNetwork(ctx: Work, network: Network): Promise<void> {
+  for (let after = ''; ; ) {
+    const senders = await listUncompared(ctx.db, network.name, { after, limit: atOnce })
+    if (senders.length > 0) await compareSome(ctx, ctx.chains.on(network), senders)
+    after = senders.at(-1) ?? ''
+    if (senders.length < atOnce) return
+  }
+}
+
+async function compareSome(ctx: Work, chain: Chain, senders: readonly Address[]): Promise<void> {
+  const [deep, highest] = [await chain.noncesAt(senders), await chain.highestNonces(senders)]
+  const { transactionCounts } = await chain.watch(senders, [])
+  for (const [index, sender] of senders.entries()) {
+    const seen = { deep: deep[index] ?? 0n, mined: transactionCounts.get(sender) ?? 0n, highest: highest[index] ?? 0n }
+    await ctx.db.tx((tx) => compareLane(ctx, tx, chain.network, { sender, seen }))
+  }
+}
+
+/** Transaction counts of an account: at depth, in blocks, and with what waits at any node. */
+export interface SeenNonces {
+  readonly deep: bigint
+  readonly mined: bigint
+  readonly highest: bigint
+}
+
+export type Comparison =
+  | { readonly outcome: 'compared' }
+  | { readonly outcome: 'wait' }
+  | { readonly outcome: 'too-many' }
+  | { readonly outcome: 'fill'; readonly nonces: readonly bigint[]; readonly nextNonce: bigint }
+
+/** What a lane is to do before it may plan. */
+export function comparisonOf(lane: LanePlace, seen: SeenNonces): Comparison {
+  const known = seen.highest > seen.mined ? seen.highest : seen.mined
+  if (known > lane.nextNonce) {
+    const first = seen.mined > lane.nextNonce ? seen.mined : lane.nextNonce
+    if (known - first > filledMax) return { outcome: 'too-many' }
+    const nonces = Array.from({ length: Number(known - first) }, (_, index) => first + BigInt(index))
+    return { outcome: 'fill', nonces, nextNonce: known }
+  }
+  return lane.isFilling || seen.deep < lane.lowestOpen ? { outcome: 'wait' } : { outcome: 'compared' }
+}
+
+async function compareLane(
+  ctx: Work,
+  tx: Tx,
+  network: Network,
+  { sender, seen }: { readonly sender: Address; readonly seen: SeenNonces },
+): Promise<void> {
+  const lane = { network: network.name, sender }
+  const place = await lockUncompared(tx, lane, fillPurpose)
+  if (place === undefined) return
+  const comparison = comparisonOf(place, seen)
+  if (comparison.outcome === 'compared') return markCompared(tx, lane)
+  const facts = { ...lane, nextNonce: place.nextNonce.toString(), ...textOf(seen) }
+  if (comparison.outcome === 'too-many')
+    ctx.log.error(facts, 'nodes report far more transactions than an account sends')
+  if (comparison.outcome !== 'fill') return
+  ctx.log.warn(facts, 'transactions that the database lost are passed over or replaced')
+  await moveNextNonce(tx, lane, comparison.nextNonce)
+  const planned = nothing(network, sender)
+  const made = comparison.nonces.map((nonce) => {
+    return { id: newId('ctx', ctx), lane, nonce, createdAt: ctx.clock.now(), planned }
+  })
+  if (made.length === 0) return
+  await insertTransactions(tx, made)
+  tx.afterCommit(() => ctx.lanes.notify(network))
+}
+
+/** Where there is no coin, it moves nothing of a token, which pays for it. */
+function nothing(network: Network, sender: Address): PlannedTransaction {
+  const [token] = network.tokens
+  if (network.nativeCoin !== null || token === undefined)
+    return { network, to: sender, data: '0x', value: 0n, gasLimit: 50_000n, purpose: fillPurpose }
+  const data = encodeTransfer(sender, 0n)
+  return {
+    network,
+    to: token.address,
+    data,
+    value: 0n,
+    gasLimit: 1_000_000n,
+    feeToken: token.address,
+    purpose: fillPurpose,
+  }
+}
+
+function textOf(seen: SeenNonces) {
+  return Object.fromEntries(Object.entries(seen).map(([name, count]) => [name, String(count)]))
+}

@@ -1,0 +1,56 @@
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
+import type { Random } from '../platform/random.ts'
+import type { Marks } from '../platform/witness/witness.ts'
+import { clientOf } from './s3.ts'
+import type { S3Settings } from './s3-on-demand.ts'
+
+/**
+ * Marks as objects under `witness/`. Each carries a random token, so that a request that the client repeated after a lost answer is known for
+ * its own. A storage that knows no conditional writes (`If-None-Match`) overwrites: a second copy of the database is then found by the next
+ * comparison alone.
+ */
+export function s3Marks(settings: S3Settings, { random }: { readonly random: Random }): Marks & { close(): void } {
+  const client = clientOf(settings)
+  const { bucket: Bucket } = settings
+  const keyOf = (deployment: string, name: string): string => `witness/${deployment}/${name}`
+  return {
+    async list(deployment) {
+      const names: string[] = []
+      const Prefix = keyOf(deployment, '')
+      for (let after: string | undefined, isMore = true; isMore; isMore = after !== undefined) {
+        const asked = { Bucket, Prefix, ...(after === undefined ? {} : { ContinuationToken: after }) }
+        const page = await client.send(new ListObjectsV2Command(asked))
+        names.push(...(page.Contents ?? []).map(({ Key = '' }) => Key.slice(Prefix.length)))
+        after = page.NextContinuationToken
+      }
+      return names
+    },
+    async create(deployment, name) {
+      const at = { Bucket, Key: keyOf(deployment, name) }
+      const token = Buffer.from(random.bytes(16)).toString('hex')
+      try {
+        await client.send(new PutObjectCommand({ ...at, Body: token, IfNoneMatch: '*' }))
+        return 'created'
+      } catch (error) {
+        const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+        if (status === 501) {
+          await client.send(new PutObjectCommand({ ...at, Body: token }))
+          return 'created'
+        }
+        if (status !== 412) throw error
+        const { Body } = await client.send(new GetObjectCommand(at))
+        return (await Body?.transformToString()) === token ? 'created' : 'taken'
+      }
+    },
+    async remove(deployment, names) {
+      for (const name of names) await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(deployment, name) }))
+    },
+    close: () => client.destroy(),
+  }
+}

@@ -1,0 +1,192 @@
+import type { Clock } from '../clock.ts'
+import { instantOf } from '../clock.ts'
+import type { Db, Queryable } from '../db/db.ts'
+import { failPlatform } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Random } from '../random.ts'
+import { advanceState, findState, insertState, type Mark, type WitnessState } from './store.ts'
+
+/**
+ * Small named marks outside the database, where no restore of the database reaches them. Any number of processes write there at once.
+ * Whatever the storage fails in is thrown.
+ */
+export interface Marks {
+  /** The names of a deployment's marks, in any order. */
+  list(deployment: string): Promise<readonly string[]>
+  /** Durable when it resolves. `taken`: somebody else has made one of that name. */
+  create(deployment: string, name: string): Promise<'created' | 'taken'>
+  remove(deployment: string, names: readonly string[]): Promise<void>
+}
+
+/**
+ * `current`: the database has all that was done. `behind`: it is a copy from before, and `purser admin restored` has not run. `unknown`: the
+ * marks cannot be read at the moment.
+ */
+export type WitnessStatus = 'current' | 'behind' | 'unknown'
+
+/**
+ * Keeps a restored or promoted database from doing twice what its predecessor did. Before what was committed takes effect outside (an address
+ * is answered, signed bytes are sent), the database's counter is advanced and marked outside; a database whose counter is below the newest mark
+ * has lost something that took effect.
+ */
+export interface Witness {
+  /** Throws `service-unavailable` unless the database is current. Call it before a derivation, a signature or a plan. */
+  requireCurrent(): void
+  isCurrent(): boolean
+  /**
+   * Resolves when everything that this process has committed is covered by a mark; only then may it take effect outside. Calls at the same
+   * time share one mark. Throws `service-unavailable` where the database is behind or no mark can be made.
+   */
+  cover(): Promise<void>
+  /** Compares the database behind a connection with the marks, before the connection is used. Never throws. */
+  compare(connection: Queryable): Promise<void>
+  /** What the last comparison found; compares again where it was not `current`. */
+  status(): Promise<WitnessStatus>
+}
+
+/** How often a database that was not current is compared again, while somebody wants to know. */
+const compareAgainMs = 1_000
+
+export interface WitnessOptions {
+  readonly marks: Marks
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Gives a database without a name a random one. Call it after the migrations and before anything is covered. */
+export function nameDeployment(db: Queryable, random: Random): Promise<void> {
+  return insertState(db, Buffer.from(random.bytes(12)).toString('hex'))
+}
+
+export function nameOf({ generation, counter }: Mark): string {
+  return `${String(generation).padStart(10, '0')}-${String(counter).padStart(20, '0')}`
+}
+
+/** Undefined for a name that is no mark's. */
+function markOf(name: string): Mark | undefined {
+  const [, generation, counter] = /^(\d{10})-(\d{20})$/.exec(name) ?? []
+  return generation === undefined || counter === undefined
+    ? undefined
+    : { generation: Number(generation), counter: BigInt(counter) }
+}
+
+export function isBefore(left: Mark, right: Mark): boolean {
+  return nameOf(left) < nameOf(right)
+}
+
+/** The newest mark of a deployment; undefined where it has none. */
+export async function findNewestMark(marks: Marks, deployment: string): Promise<Mark | undefined> {
+  const names = (await marks.list(deployment)).filter((name) => markOf(name) !== undefined).sort()
+  return markOf(names.at(-1) ?? '')
+}
+
+/** One that has nothing to compare until `open` has given it the database: the pool needs it before there is a connection. */
+export function createWitness(options: WitnessOptions): Witness & { open(db: Db): void } {
+  const { marks, clock, log } = options
+  let db: Db | undefined
+  let status: WitnessStatus = 'unknown'
+  let comparedAt = instantOf(0)
+  let running: Promise<void> = Promise.resolve()
+  let next: Promise<void> | undefined
+
+  const conclude = (found: WitnessStatus, facts: object = {}): WitnessStatus => {
+    if (found !== status && found === 'behind')
+      log.error(facts, 'the database is behind what was done; run purser admin restored')
+    if (found !== status && status === 'behind' && found === 'current') log.info(facts, 'the database is current again')
+    status = found
+    return found
+  }
+
+  const compare = async (connection: Queryable): Promise<void> => {
+    comparedAt = clock.now()
+    try {
+      conclude(...(await compareWith(marks, connection)))
+    } catch (error) {
+      log.error({ err: error }, 'the marks of the witness cannot be read; nothing is derived, signed or sent')
+      if (status !== 'behind') status = 'unknown'
+    }
+  }
+
+  const compareAgain = async (): Promise<void> => {
+    if (status === 'current' || db === undefined) return
+    if (clock.now().getTime() - comparedAt.getTime() >= compareAgainMs) await compare(db)
+  }
+
+  const requireCurrent = (): void => {
+    if (status === 'current') return
+    void compareAgain()
+    throw failPlatform('service-unavailable', {}, new Error(`the database is ${status}: purser admin restored`))
+  }
+
+  const advance = async (): Promise<void> => {
+    await compareAgain()
+    requireCurrent()
+    if (db === undefined) throw new Error('the witness has no database')
+    const state = await advanceState(db)
+    const found = await mark(marks, db, state).catch((error: unknown) => {
+      throw failPlatform('service-unavailable', {}, error)
+    })
+    if (found !== 'behind') return
+    conclude('behind', { generation: state.generation, counter: state.counter.toString() })
+    requireCurrent()
+  }
+
+  return {
+    open(opened) {
+      db = opened
+    },
+    requireCurrent,
+    isCurrent() {
+      if (status !== 'current') void compareAgain()
+      return status === 'current'
+    },
+    cover() {
+      next ??= running
+        .catch(() => undefined)
+        .then(() => {
+          next = undefined
+          running = advance()
+          return running
+        })
+      return next
+    },
+    compare,
+    async status() {
+      await compareAgain()
+      return status
+    },
+  }
+}
+
+/**
+ * Marks are read after the database's counter, so that one which another process makes meanwhile may be newer: then the counter is read once
+ * more, which has that mark by then, unless it was lost.
+ */
+async function compareWith(marks: Marks, connection: Queryable): Promise<[WitnessStatus, object]> {
+  const state = await findState(connection)
+  if (state === undefined) return ['current', {}]
+  const newest = await findNewestMark(marks, state.deployment)
+  const facts = { database: nameOf(state), mark: newest === undefined ? 'none' : nameOf(newest) }
+  if (newest === undefined)
+    return [nameOf(state) === nameOf({ generation: 0, counter: 0n }) ? 'current' : 'behind', facts]
+  if (!isBefore(state, newest)) return ['current', facts]
+  const again = (await findState(connection)) ?? state
+  return [isBefore(again, newest) ? 'behind' : 'current', facts]
+}
+
+/**
+ * Makes the mark of a state. `behind` where the same mark was made from another copy of the database, or where the database lacks a newer one.
+ * Older marks are removed: the newest says all.
+ */
+async function mark(marks: Marks, db: Queryable, state: WitnessState): Promise<WitnessStatus> {
+  const own = nameOf(state)
+  if ((await marks.create(state.deployment, own)) === 'taken') return 'behind'
+  const names = (await marks.list(state.deployment)).filter((name) => markOf(name) !== undefined)
+  const newest = names.reduce((left, right) => (left > right ? left : right), own)
+  const older = names.filter((name) => name < newest)
+  await marks.remove(state.deployment, older).catch(() => undefined)
+  if (newest === own) return 'current'
+  // Another process made it meanwhile, or it is of what this database lost.
+  const now = (await findState(db)) ?? state
+  return nameOf(now) < newest ? 'behind' : 'current'
+}
