@@ -230,7 +230,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
   }
 }
 
-/** 1 for a node that is used, 0 for one that rests or is refused; nothing until it was asked. */
+/** 1 for a node that is used, 0 for one that is behind, rests or is refused; nothing while its chain is not known. */
 function showNode(metrics: Metrics, network: Network, { place, state }: { place: number; state: string }): void {
   if (state === 'unchecked') return
   metrics

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type Hex, keccak256 } from 'viem'
 import { z } from 'zod'
 
 const Call = z.object({ id: z.number(), method: z.string(), params: z.array(z.unknown()).default([]) })
@@ -19,6 +20,11 @@ export interface LyingNode {
   asked(method: string): number
   /** From now on, until it tells the truth again. */
   lie(method: string, lie: Lie): void
+  /**
+   * From now on answers as of the present head, well-formed and in time, and keeps transactions to itself: what a node does that has lost its
+   * peers.
+   */
+  freeze(): Promise<void>
   /** Answers every request with this many bytes of JSON that is none of an answer. */
   flood(bytes: number): void
   /** No lies any more. */
@@ -30,11 +36,12 @@ interface State {
   readonly lies: Map<string, Lie>
   readonly asked: Map<string, number>
   floodBytes: number
+  frozenAt: bigint | undefined
 }
 
 /** A real node behind one that answers some of the calls as a test says: well-formed, of the right shape, and untrue. */
 export async function startLyingNode(realUrl: string): Promise<LyingNode> {
-  const state: State = { lies: new Map(), asked: new Map(), floodBytes: 0 }
+  const state: State = { lies: new Map(), asked: new Map(), floodBytes: 0, frozenAt: undefined }
   const server = createServer((incoming, response) => {
     respond(incoming, response, { realUrl, state }).catch(() => response.destroy())
   })
@@ -43,12 +50,17 @@ export async function startLyingNode(realUrl: string): Promise<LyingNode> {
     url: `http://127.0.0.1:${port}`,
     asked: (method) => state.asked.get(method) ?? 0,
     lie: (method, lie) => void state.lies.set(method, lie),
+    async freeze() {
+      const said = await ask(realUrl, { id: 1, method: 'eth_blockNumber', params: [] })
+      state.frozenAt = 'result' in said ? BigInt(String(said.result)) : undefined
+    },
     flood(bytes) {
       state.floodBytes = bytes
     },
     tellTheTruth() {
       state.lies.clear()
       state.floodBytes = 0
+      state.frozenAt = undefined
     },
     stop() {
       server.closeAllConnections()
@@ -68,7 +80,9 @@ async function respond(
   const answer = async (asked: unknown): Promise<unknown> => {
     const call = Call.parse(asked)
     state.asked.set(call.method, (state.asked.get(call.method) ?? 0) + 1)
-    const truth = (): Promise<Said> => ask(realUrl, call)
+    const { frozenAt } = state
+    const truth = (): Promise<Said> =>
+      frozenAt === undefined ? ask(realUrl, call) : askFrozen(realUrl, call, frozenAt)
     const said = await (state.lies.get(call.method)?.({ params: call.params, truth }) ?? truth())
     return { jsonrpc: '2.0', id: call.id, ...said }
   }
@@ -76,6 +90,34 @@ async function respond(
   const answers: unknown[] = []
   for (const asked of body) answers.push(await answer(asked))
   response.end(JSON.stringify(answers))
+}
+
+/** What the node said of the call when its head had this number. */
+async function askFrozen(realUrl: string, call: Call, head: bigint): Promise<Said> {
+  const headNumber = `0x${head.toString(16)}`
+  const [first] = call.params
+  if (call.method === 'eth_blockNumber') return { result: headNumber }
+  if (call.method === 'eth_sendRawTransaction') return { result: keccak256(first as Hex) }
+  const params = call.params.map((param) => (param === 'latest' || param === 'pending' ? headNumber : param))
+  const named = params.map(numberNamed).find((number) => number !== undefined)
+  if (named !== undefined && named > head) return { result: null }
+  if (await isLater(realUrl, params, head)) return { error: { code: -32_000, message: 'header not found' } }
+  const said = await ask(realUrl, { ...call, params })
+  if (call.method !== 'eth_getTransactionReceipt' || !('result' in said)) return said
+  const block = numberNamed(Object(said.result).blockNumber)
+  return block !== undefined && block > head ? { result: null } : said
+}
+
+function numberNamed(param: unknown): bigint | undefined {
+  return typeof param === 'string' && /^0x[0-9a-f]{1,16}$/i.test(param) ? BigInt(param) : undefined
+}
+
+/** Whether one of the parameters names a block above the head by its hash (EIP-1898). */
+async function isLater(realUrl: string, params: readonly unknown[], head: bigint): Promise<boolean> {
+  const hash = params.map((param) => Object(param).blockHash).find((found) => found !== undefined)
+  if (hash === undefined) return false
+  const said = await ask(realUrl, { id: 1, method: 'eth_getBlockByHash', params: [hash, false] })
+  return !('result' in said) || (numberNamed(Object(said.result).number) ?? head + 1n) > head
 }
 
 /** One piece after the other, so that whoever stops reading is noticed. */

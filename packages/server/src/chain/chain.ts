@@ -17,10 +17,11 @@ import { createInspect } from './inspect.ts'
 import { l1FeeCall, readL1Fee } from './l1-fee.ts'
 import { readPayerFunds } from './payer-funds.ts'
 import { inspectPermit2 } from './permit2.ts'
-import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SendAnswer, TokenDomain, Watch } from './port.ts'
+import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SeenReceipt, TokenDomain, Watch } from './port.ts'
 import { createFindEvent } from './rpc/find-event.ts'
 import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
-import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
+import { isRecord, type NodeRpc, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
+import { send } from './rpc/send.ts'
 import { simulate } from './simulate.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
 import { createTogether } from './together.ts'
@@ -28,7 +29,7 @@ import { tryCalls } from './try-calls.ts'
 import { trySending } from './try-sending.ts'
 
 /** One network behind the port, but for the blocks of deposits and for what a quorum answers. */
-export function createChain(network: Network, rpc: Rpc): Omit<Chain, 'blocks' | keyof QuorumReads> {
+export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, 'blocks' | keyof QuorumReads> {
   const read = async (to: Address, data: Hex): Promise<Hex> =>
     readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
   const readEach = async (calls: readonly { readonly to: Address; readonly data: Hex }[]): Promise<Hex[]> => {
@@ -78,6 +79,7 @@ export function createChain(network: Network, rpc: Rpc): Omit<Chain, 'blocks' | 
     transactionCount: async (account, block) =>
       readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
     send: (raws) => send(rpc, raws),
+    findReceipts: (hashes) => findReceipts(rpc, hashes),
     findEvent: createFindEvent(rpc),
     receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
     watch: (senders, hashes) => watch(rpc, senders, hashes),
@@ -155,32 +157,6 @@ export function readDomain(answers: readonly RpcAnswer[]): TokenDomain | undefin
   }
 }
 
-/** Raw transactions in one request, and their digits: each may be some hundred kilobytes. */
-const sendsPerRequest = 64
-const digitsPerRequest = 400_000
-
-async function send(rpc: Rpc, raws: readonly Hex[]): Promise<SendAnswer[]> {
-  const outcomes: SendAnswer[] = []
-  while (outcomes.length < raws.length) {
-    const part = nextPart(raws.slice(outcomes.length))
-    const answers = await rpc
-      .batch(part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] })))
-      .catch(() => [])
-    outcomes.push(...part.map((_, index) => sendAnswer(answers[index])))
-  }
-  return outcomes
-}
-
-/** As many as one request carries, one at least. */
-function nextPart(raws: readonly Hex[]): readonly Hex[] {
-  let digits = 0
-  const end = raws.findIndex((raw, index) => {
-    digits += raw.length
-    return index > 0 && (index === sendsPerRequest || digits > digitsPerRequest)
-  })
-  return end === -1 ? raws : raws.slice(0, end)
-}
-
 async function watch(rpc: Rpc, senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch> {
   const answers = await rpc.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
@@ -196,17 +172,34 @@ async function watch(rpc: Rpc, senders: readonly Address[], hashes: readonly Hex
   }
 }
 
-async function lookUp(rpc: Rpc, hashes: readonly Hex[]): Promise<LookUp> {
+/** At any node that answers: what the node that is used first hides, another may have. */
+async function findReceipts({ voters }: NodeRpc, hashes: readonly Hex[]): Promise<(SeenReceipt | undefined)[]> {
+  const usable = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
+  if (usable.length < 2 || hashes.length === 0) return hashes.map(() => undefined)
+  const answers = await Promise.all(usable.map(({ rpc }) => watch(rpc, [], hashes).catch(() => undefined)))
+  return hashes.map((_, index) => {
+    const seen = answers.flatMap((answer) => {
+      const receipt = answer?.receipts[index]
+      return answer === undefined || receipt === undefined ? [] : [{ receipt, head: answer.head }]
+    })
+    return seen.find(({ receipt, head }) => receipt.blockNumber <= head.number)
+  })
+}
+
+async function lookUp(rpc: Rpc & NodeRpc, hashes: readonly Hex[]): Promise<LookUp> {
   const answers = await rpc.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_getBlockByNumber', params: ['finalized', false] },
     ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
   ])
   const [head, finalized, ...receipts] = answers.map(resultOf)
+  const own = hashes.map((hash, index) => readReceipt(receipts[index] ?? null, hash))
+  const missing = hashes.filter((_, index) => own[index] === undefined)
+  const elsewhere = await findReceipts(rpc, missing)
   return {
     head: readHead(head),
     finalized: readHead(finalized),
-    receipts: hashes.map((hash, index) => readReceipt(receipts[index] ?? null, hash)),
+    receipts: hashes.map((hash, index) => own[index] ?? elsewhere[missing.indexOf(hash)]?.receipt),
   }
 }
 
@@ -233,22 +226,4 @@ export function decoded<T>(decode: (data: Hex) => T, data: Hex): T {
   } catch (error) {
     throw fail('chain-unavailable', {}, error)
   }
-}
-
-/** Words of the several clients for the same few things. What is not in the list may have been sent: never a refusal. */
-const sendWords: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
-  [/already known|already imported|known transaction|already exists/i, 'sent'],
-  [/nonce too low|nonce is too low|invalid nonce|oldnonce/i, 'nonce-too-low'],
-  [/underpriced|fee too low|max fee per gas less than block base fee/i, 'underpriced'],
-  [
-    /insufficient funds|intrinsic gas|exceeds block gas limit|invalid chain|invalid sender|gas limit (is )?too high|exceeds the configured cap|tx type not supported/i,
-    'refused',
-  ],
-]
-
-/** No answer at all may mean that it was sent and the answer lost. */
-function sendAnswer(answer: RpcAnswer | undefined): SendAnswer {
-  if (answer === undefined || answer.ok) return { outcome: 'sent' }
-  const outcome = sendWords.find(([pattern]) => pattern.test(answer.message))?.[1] ?? 'sent'
-  return outcome === 'sent' ? { outcome } : { outcome, words: answer.message }
 }

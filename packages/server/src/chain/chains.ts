@@ -8,7 +8,7 @@ import { createChain, decoded, domainReads, readDomain } from './chain.ts'
 import { fail } from './errors.ts'
 import type { Chain, ChainHealth, Chains } from './port.ts'
 import { createNodes, type Node, type NodeState, type Nodes } from './rpc/nodes.ts'
-import { createQuorum } from './rpc/quorum.ts'
+import { createQuorum, lagBlocksOf } from './rpc/quorum.ts'
 import { createQuorumReads } from './rpc/quorum-reads.ts'
 import { readHex } from './rpc/read.ts'
 import { createRpc, type Rpc } from './rpc/rpc.ts'
@@ -49,7 +49,7 @@ function connect(options: ChainsOptions, network: Network) {
   const { clock, log, outbound, onNode, rpcTimeoutMs: timeoutMs } = options
   const urls = options.rpcUrls[network.name] ?? []
   const nodes = createNodes({ network: network.name, urls, clock, log, onState: (node) => onNode?.(network, node) })
-  const rpc = createRpc(outbound, { nodes, chainId: network.chainId, timeoutMs })
+  const rpc = createRpc(outbound, { nodes, chainId: network.chainId, timeoutMs, lagBlocks: lagBlocksOf(network) })
   const quorum = createQuorum(network, rpc)
   if (decidesAlone(network, urls))
     log?.warn(
@@ -67,6 +67,7 @@ function connect(options: ChainsOptions, network: Network) {
     health: () => healthOf(network, { nodes, needed: quorum.needed, domains }),
     async check() {
       await rpc.probe()
+      await rpc.compareHeads()
       await domains.check()
     },
   }
@@ -82,11 +83,12 @@ function healthOf(network: Network, { nodes: { all }, needed, domains }: Looked)
   const count = (state: NodeState): number => all.filter((node) => node.state === state).length
   const up = count('up')
   return {
-    status: up > 0 ? 'up' : count('unchecked') > 0 ? 'unknown' : 'down',
+    status: up + count('behind') > 0 ? 'up' : count('unchecked') > 0 ? 'unknown' : 'down',
     nodes: all.length,
     up,
     needed,
     money: up + count('unchecked') < needed ? 'waits' : decidesAlone(network, all) ? 'alone' : 'moves',
+    behind: count('behind'),
     resting: count('resting'),
     refused: count('refused'),
     wrongTokens: network.tokens.filter((token) => domains.state(token) === 'wrong').map(({ symbol }) => symbol),

@@ -11,6 +11,8 @@ export interface ChainHealth {
   readonly needed: number
   /** `waits` while fewer are up than are needed; `alone` where one node decides about real money. */
   readonly money: 'moves' | 'waits' | 'alone'
+  /** They answer, and their heads are behind those of the others. */
+  readonly behind: number
   readonly resting: number
   /** Of another chain than they stand for. */
   readonly refused: number

@@ -113,18 +113,20 @@ export interface Chain extends QuorumReads {
   /** What a transaction that is signed now would offer for gas, in wei per unit, and what it would be taken beside. */
   offeredFees(): Promise<OfferedFees>
   transactionCount(address: Address, block: 'latest' | 'pending'): Promise<bigint>
-  /** Hands signed transactions to the node, in their order; answers what it said to each. */
+  /** Hands signed transactions to all nodes that answer, in their order. Returns for each what most of them answered. */
   send(raws: readonly Hex[]): Promise<readonly SendAnswer[]>
   /** One request: the head, the senders' transaction counts and the receipts of these hashes, in their order. */
   watch(senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch>
+  /** The receipts of these hashes at any node, in their order. For those of which the node that is used first has none. */
+  findReceipts(hashes: readonly Hex[]): Promise<readonly (SeenReceipt | undefined)[]>
   receipt(hash: Hex): Promise<Receipt | undefined>
   /** The newest transaction in which the contract logged an event with these topics. Searches the whole chain: for local chains. */
   findEvent(address: Address, topics: readonly Hex[]): Promise<Hex | undefined>
   /** Tempo networks: whether the latest block would take the transaction, by its sender, with its own gas limit. */
   tryTempo(transaction: TempoTransaction): Promise<TempoTrial>
-  /** Tempo networks: hands a final transaction to the node, which takes the same bytes again without harm. */
+  /** Tempo networks: hands a final transaction to all nodes that answer, which take the same bytes again without harm. */
   sendTempo(raw: Hex): Promise<TempoSendAnswer>
-  /** One request: the newest block, the newest that can no longer be undone, and the receipts of these hashes, in their order. */
+  /** The newest block, the newest that can no longer be undone, and the receipts of these hashes, in their order. */
   lookUp(hashes: readonly Hex[]): Promise<LookUp>
 }
 
@@ -289,6 +291,12 @@ export interface Watch {
   /** Each sender's transactions in blocks: the lowest nonce that is still free. */
   readonly transactionCounts: ReadonlyMap<Address, bigint>
   readonly receipts: readonly (Receipt | undefined)[]
+}
+
+/** A receipt as one node has it, and the head of that node. */
+export interface SeenReceipt {
+  readonly receipt: Receipt
+  readonly head: Head
 }
 
 export interface LookUp {

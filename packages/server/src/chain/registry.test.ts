@@ -97,6 +97,7 @@ function answerOf(node: FakeNode, { id, method, params }: Call) {
 function resultOf({ chainId, height, token }: FakeNode, method: string, data: string): unknown {
   if (method === 'eth_chainId') return `0x${chainId.toString(16)}`
   if (method === 'eth_blockNumber') return `0x${height.toString(16)}`
+  if (method === 'eth_getBlockByNumber') return { number: `0x${height.toString(16)}` }
   if (method === 'eth_getLogs') return []
   if (method !== 'eth_call' || token === undefined) return '0x'
   if (data.startsWith('0x06fdde03')) return encodeAbiParameters([{ type: 'string' }], [token.name])
@@ -132,7 +133,10 @@ function chainsOf(...nodes: readonly FakeNode[]): Chains {
 
 function rpcOf(...nodes: readonly FakeNode[]) {
   const health = createNodes({ network: network.name, urls: nodes.map(({ url }) => url), clock })
-  return { health, rpc: createRpc(outbound, { nodes: health, chainId: network.chainId, timeoutMs: 4_000 }) }
+  return {
+    health,
+    rpc: createRpc(outbound, { nodes: health, chainId: network.chainId, timeoutMs: 4_000, lagBlocks: 3n }),
+  }
 }
 
 function statesOf({ all }: Nodes) {
@@ -262,6 +266,45 @@ test('what must be read of one node is, though the other stands at another heigh
   ahead.faults.set('eth_getLogs', -32_005)
   expect(await read()).toEqual(['0x32', '0x32'])
   expect(behind.asked).toEqual(['eth_chainId', 'eth_blockNumber', 'eth_getLogs', 'eth_blockNumber'])
+})
+
+test('a node whose head is behind that of the others by more than the bound is used last, and first again when it has caught up', async () => {
+  const [first, second, third] = [await aNode(), await aNode(), await aNode()]
+  const { rpc, health } = rpcOf(first, second, third)
+  for (const { rpc: own } of rpc.voters) await own.result('eth_blockNumber', [])
+  second.height = 103
+  third.height = 103
+  await rpc.compareHeads()
+  expect(statesOf(health)).toEqual(['up', 'up', 'up'])
+  second.height = 104
+  third.height = 104
+  await rpc.compareHeads()
+  expect(statesOf(health)).toEqual(['behind', 'up', 'up'])
+  expect(await rpc.result('eth_blockNumber', [])).toBe('0x68')
+  second.isDown = true
+  third.isDown = true
+  expect(await rpc.result('eth_blockNumber', []), 'used where no other answers').toBe('0x64')
+  expect(statesOf(health), 'answering alone does not make it well').toEqual(['behind', 'resting', 'resting'])
+  second.isDown = false
+  third.isDown = false
+  for (const { rpc: own } of rpc.voters) await own.result('eth_blockNumber', [])
+  first.height = 101
+  await rpc.compareHeads()
+  expect(statesOf(health)).toEqual(['up', 'up', 'up'])
+  expect(await rpc.result('eth_blockNumber', [])).toBe('0x65')
+})
+
+test('of three nodes one that invents blocks makes none of the others look late; of two, the one with fewer blocks is used last', async () => {
+  const [liar, second, third] = [await aNode(), await aNode(), await aNode()]
+  liar.height = 1_000_000
+  const three = rpcOf(liar, second, third)
+  for (const { rpc: own } of three.rpc.voters) await own.result('eth_blockNumber', [])
+  await three.rpc.compareHeads()
+  expect(statesOf(three.health)).toEqual(['up', 'up', 'up'])
+  const two = rpcOf(second, liar)
+  for (const { rpc: own } of two.rpc.voters) await own.result('eth_blockNumber', [])
+  await two.rpc.compareHeads()
+  expect(statesOf(two.health)).toEqual(['behind', 'up'])
 })
 
 test('a token that signs as the registry says is right, and is unchecked before a node answered', async () => {

@@ -2,7 +2,8 @@ import type { Hex } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { TempoRefusal, TempoSendAnswer, TempoTransaction, TempoTrial } from './port.ts'
 import { readHex } from './rpc/read.ts'
-import type { Rpc, RpcAnswer } from './rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcAnswer } from './rpc/rpc.ts'
+import { sendToEach } from './rpc/send.ts'
 import { leavesGap } from './tempo-nonce.ts'
 
 /** What nodes say of a transaction that they will not run. What is not in the list says nothing about the transaction. */
@@ -74,9 +75,17 @@ function requestOf(transaction: TempoTransaction): Readonly<Record<string, unkno
   }
 }
 
-/** Sends a final transaction. No answer may mean that it was sent and the answer lost. */
-export async function sendTempo(rpc: Rpc, raw: Hex): Promise<TempoSendAnswer> {
-  const answer = await rpc.call('eth_sendRawTransaction', [raw]).catch(() => undefined)
+/**
+ * Sends a final transaction to all nodes that answer. No answer may mean that it was sent and the answer lost; it is refused only where every
+ * node that answers refuses it.
+ */
+export async function sendTempo(rpc: NodeRpc, raw: Hex): Promise<TempoSendAnswer> {
+  const answers = await sendToEach(rpc, [{ method: 'eth_sendRawTransaction', params: [raw] }])
+  const outcomes = answers.map(([answer]) => sendAnswer(answer))
+  return outcomes.find(({ outcome }) => outcome === 'sent') ?? outcomes[0] ?? { outcome: 'sent' }
+}
+
+function sendAnswer(answer: RpcAnswer | undefined): TempoSendAnswer {
   if (answer === undefined || answer.ok) return { outcome: 'sent' }
   if (/failed to decode|invalid signature|rlp/i.test(answer.message)) return { outcome: 'refused', reason: 'malformed' }
   const reason = refusalOf(answer)

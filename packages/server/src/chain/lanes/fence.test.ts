@@ -26,6 +26,7 @@ import type { Lanes } from '../port.ts'
 import { createLanes } from './lanes.ts'
 import type { LaneParts } from './parts.ts'
 import { resumeLanes } from './resume.ts'
+import { sendLanes } from './send.ts'
 import { listOpenNetworks, listOpenSenders } from './store.ts'
 
 let database: TestDatabase
@@ -135,6 +136,28 @@ test('a worker that falls asleep between signing and storing stores nothing and 
   await runLane(stage)
   expect(await weiOf(stage, payment.to)).toBe(1n)
   expect(await attemptsOf(database.db, payment.id)).toHaveLength(1)
+})
+
+test('a worker that lost its lease over more stored transactions than one sending carries stops after the first of them', async () => {
+  const stage = await aStage()
+  const sent: string[] = []
+  const parts: LaneParts = {
+    ...stage.parts,
+    chain: {
+      ...stage.parts.chain,
+      send: async (raws) => {
+        sent.push(...raws)
+        return raws.map(() => ({ outcome: 'sent' }))
+      },
+    },
+  }
+  for (let count = 0; count < 130; count++) await planPayment(stage)
+  await sendLanes(parts, [stage.lane.sender])
+  await resumeLanes(parts, [stage.lane.sender])
+  expect([sent.length, new Set(sent).size]).toEqual([130, 130])
+  await takeAllLeases(database.db, stage.network.name)
+  await expect(sendLanes(parts, [stage.lane.sender])).rejects.toThrow('lease')
+  expect(sent.length - 130, 'one sending of bytes that are stored').toBe(64)
 })
 
 /** A process of its own: connections of its own, and a clock that is off by so much. */

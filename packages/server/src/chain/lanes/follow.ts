@@ -1,4 +1,4 @@
-import type { Address } from '@purser/protocol'
+import type { Address, Hex } from '@purser/protocol'
 import { fencedTx } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
 import { advanceAll } from './finalize.ts'
@@ -55,8 +55,8 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   const closed = await advanceAll(parts, known, head.number)
   const missing = sent.filter(({ id }) => !found.has(id))
   await inParallel(missing, missingAtOnce, (transaction) =>
-    followMissing(parts, transaction, { attempts, transactionCount: countOf(transaction) }).catch((error: unknown) =>
-      logNotFollowed(parts, transaction, error),
+    followMissing(parts, transaction, { attempts, transactionCount: countOf(transaction), head: head.number }).catch(
+      (error: unknown) => logNotFollowed(parts, transaction, error),
     ),
   )
   await fillGaps(parts, open, transactionCounts)
@@ -79,12 +79,15 @@ async function fillGaps(
 async function followMissing(
   parts: LaneParts,
   transaction: TransactionRow,
-  seen: { readonly attempts: Attempts; readonly transactionCount: bigint },
+  seen: { readonly attempts: Attempts; readonly transactionCount: bigint; readonly head: bigint },
 ): Promise<void> {
-  const { attempts, transactionCount } = seen
+  const { attempts, transactionCount, head } = seen
   const { clock } = parts.deps
   const hashes = (attempts.get(transaction.id) ?? []).map(({ hash }) => hash)
   if (transaction.status === 'mined') {
+    const depth = head - (transaction.minedBlock ?? head) + 1n
+    if (depth >= BigInt(parts.chain.network.confirmationDepth) && (await advanceByOthers(parts, transaction, hashes)))
+      return
     // A node that counts it and has no receipt is merely behind itself; one that knows nothing of it may be alone.
     if (transactionCount > transaction.nonce || (await parts.chain.isInNoBlock(hashes)) !== 'yes') return
     return returnToSent(parts, transaction)
@@ -97,11 +100,23 @@ async function followMissing(
       return closeReplaced(parts, transaction, latest)
   }
   if (latest === undefined || now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
+  await advanceByOthers(parts, transaction, hashes)
   const [answer] = await broadcast(parts, [transaction], attempts)
   // Only the lowest nonce that the chain waits for can be helped by a higher fee, and only when fees are what it lacks.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
   if (isStuck && answer?.outcome === 'sent') await replace(parts, transaction, latest)
+}
+
+/** The node that is used first may hide a receipt: any other may have it, since a majority must confirm it. Returns whether one has it. */
+async function advanceByOthers(
+  parts: LaneParts,
+  transaction: TransactionRow,
+  hashes: readonly Hex[],
+): Promise<boolean> {
+  const seen = (await parts.chain.findReceipts(hashes)).find((found) => found !== undefined)
+  if (seen !== undefined) await advanceAll(parts, [{ transaction, receipt: seen.receipt }], seen.head.number)
+  return seen !== undefined
 }
 
 /** Its block is gone: its handler is called in the transaction that has the same bytes sent again. */

@@ -301,13 +301,15 @@ export async function insertAttempts(tx: Tx, held: HeldLeases, attempts: readonl
   if (Number(count) !== attempts.length) throw new LeaseLost('the lease ended before the signed bytes were stored')
 }
 
+/** When these were sent. Throws `LeaseLost` where a shard is leased to another by now: whoever goes on would send the same for ever. */
 export async function markBroadcast(
   db: Queryable,
   held: HeldLeases,
   broadcast: { readonly ids: readonly ChainTransactionId[]; readonly at: Date },
 ): Promise<void> {
-  await db.run(sql`
+  const marked = await db.run(sql`
     update chain_transactions set last_broadcast_at = ${broadcast.at} where id = any(${broadcast.ids}::text[]) and ${isUnder(held, shard)}`)
+  if (marked < broadcast.ids.length) throw new LeaseLost('the lease ended before the sending was recorded')
 }
 
 /** Forgets when these accounts' bytes without an outcome were last sent, so that they are sent at once. */

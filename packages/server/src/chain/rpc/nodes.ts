@@ -2,10 +2,11 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 
 /**
- * `unchecked`: not asked yet which chain it is of. `resting`: it failed; it is asked in the background, and by calls only where no other node
- * is there. `refused`: it is of another chain, and is used for nothing.
+ * `unchecked`: its chain is not known yet. `behind`: it answers, and its head is behind that of the others: it is used only where no other
+ * node answers. `resting`: it failed; it is checked in the background, and used only where no other node is there. `refused`: it is of another
+ * chain, and is used for nothing.
  */
-export type NodeState = 'unchecked' | 'up' | 'resting' | 'refused'
+export type NodeState = 'unchecked' | 'up' | 'behind' | 'resting' | 'refused'
 
 /** One node of a network. Its address may hold a key, so people are told its place in the configuration. */
 export interface Node {
@@ -27,18 +28,28 @@ export interface NodesOptions {
 /** The health of a network's nodes, as this process has met them. */
 export interface Nodes {
   readonly all: readonly Node[]
-  /** Whom to ask, in order: those that are well as they stand in the configuration, then those that rest, the longest rested first. */
+  /** In the order in which they are used: those that are well as configured, those that are behind, those that rest, the longest rested first. */
   inOrder(): readonly Node[]
-  /** It answered as it must. */
+  /** It answered as it must. One that is behind stays so until its head says otherwise. */
   markUp(node: Node): void
   /** It failed, and rests: five seconds, twice as long each time, a minute at most. Which chain it is of is asked again when it is back. */
   markFailed(node: Node, error: unknown): void
   /** It contradicts the majority of the others: it rests a minute, also where it answers meanwhile, and operators are alerted. */
   markDissenting(node: Node): void
+  /**
+   * Compares the heads of nodes that answer. One is behind when more than half of the others are ahead of it by more than this many blocks, so
+   * that no single node that invents blocks makes the others look late.
+   */
+  compareHeads(heads: readonly NodeHead[], lagBlocks: bigint): void
   /** It is of another chain. */
   markRefused(node: Node): void
   /** Those to be asked in the background: whose rest is over, and those well that were not asked which chain they are of for a while. */
   toProbe(): readonly Node[]
+}
+
+export interface NodeHead {
+  readonly node: Node
+  readonly head: bigint
 }
 
 const restMsFirst = 5_000
@@ -84,7 +95,8 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
     inOrder() {
       const well = nodes.filter(({ state }) => state === 'up' || state === 'unchecked')
       const resting = nodes.filter(({ state }) => state === 'resting')
-      return [...well, ...resting.sort((a, b) => a.probeAtMs - b.probeAtMs)]
+      const behind = nodes.filter(({ state }) => state === 'behind')
+      return [...well, ...behind, ...resting.sort((a, b) => a.probeAtMs - b.probeAtMs)]
     },
     markUp(node) {
       const health = healthOf(node)
@@ -93,6 +105,7 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
       if (health.state !== 'up') health.probeAtMs = now() + checkAgainMs
       health.failures = 0
       const before = health.state
+      if (before === 'behind') return
       if (enter(health, 'up') && before !== 'unchecked') log?.info({ network, node: node.place }, 'a node is back')
     },
     markFailed(node, error) {
@@ -107,6 +120,18 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
       health.probeAtMs = now() + restMsMax
       if (enter(health, 'resting'))
         log?.error({ network, node: node.place }, 'a node contradicts the majority of the others and is rested')
+    },
+    compareHeads(heads, lagBlocks) {
+      for (const { node, head } of heads) {
+        const health = healthOf(node)
+        if (health.state !== 'up' && health.state !== 'behind') continue
+        const others = heads.filter((other) => other.node.place !== node.place)
+        const ahead = others.filter((other) => other.head > head + lagBlocks)
+        const isBehind = ahead.length * 2 > others.length
+        if (!enter(health, isBehind ? 'behind' : 'up')) continue
+        if (isBehind) log?.warn({ network, node: node.place, head: head.toString() }, 'a node is behind the others')
+        else log?.info({ network, node: node.place }, 'a node has caught up with the others')
+      }
     },
     markRefused(node) {
       const health = healthOf(node)

@@ -11,7 +11,8 @@ import { toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Lie, type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
-import { systemClock } from '../../platform/clock.ts'
+import { ShiftedClock } from '../../../test/webhooks/clock.ts'
+import { type Clock, systemClock } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { createChains } from '../chains.ts'
@@ -35,12 +36,12 @@ afterAll(async () => {
 })
 
 /** A chain port over the liar and so many true nodes. */
-function among(trueNodes: number, confirmationDepth = 1): Chain {
+function among(trueNodes: number, confirmationDepth = 1, clock: Clock = systemClock): Chain {
   const found = networkByName('base-sepolia')
   if (found === undefined) throw new Error('no such network')
   const rpcUrls = { 'base-sepolia': [liar.url, ...Array.from({ length: trueNodes }, () => dev.rpcUrl)] }
   const network = { ...found, confirmationDepth }
-  return createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs: 4_000 }).on(network)
+  return createChains({ outbound, clock, networks: [network], rpcUrls, rpcTimeoutMs: 4_000 }).on(network)
 }
 
 async function aUse() {
@@ -110,6 +111,22 @@ test('a transaction that one of two nodes hides stays undecided, and is confirme
   expect(await chain.confirmReceipts([receipt])).toEqual(['yes'])
 })
 
+test.each([
+  ['effectiveGasPrice', '0x1'],
+  ['effectiveGasPrice', '0xffffffffffff'],
+  ['l1Fee', '0xde0b6b3a7640000'],
+  ['operatorFee', '0x5'],
+  ['gasUsed', '0x7a1200'],
+])('a receipt whose %s one node changes is confirmed for nobody to book', async (name, value) => {
+  const hash = await (await aUse()).use()
+  liar.lie('eth_getTransactionReceipt', changed({ [name]: value }))
+  const invented = await receiptOf(hash)
+  expect(await among(1).confirmReceipts([invented])).toEqual(['undecided'])
+  expect(await among(2).confirmReceipts([invented])).toEqual(['no'])
+  liar.tellTheTruth()
+  expect(await among(2).confirmReceipts([await receiptOf(hash)])).toEqual(['yes'])
+})
+
 test('a mined transaction is in no block only where a majority has none of its receipts', async () => {
   const hash = await (await aUse()).use()
   const unknown: Hex = `0x${'7'.repeat(64)}`
@@ -153,7 +170,7 @@ test('an authorization is void at the very second of its end, by the time of the
     nonce: 7n,
     deadline: block.timestampSeconds + later,
   }))
-  expect((await among(1).permitStates(permits)).length).toBe(2)
+  expect(await among(1).permitStates(permits)).toEqual(['expired', 'open'])
 })
 
 test('a use is found at a node that serves few blocks at once, and the size that worked is remembered', async () => {
@@ -202,16 +219,33 @@ test('one of two nodes cannot plant a first nonce, and one of three does not hol
 
 test('a lone node must say a first nonce above 0 for two minutes', async () => {
   const { address } = privateKeyToAccount(generatePrivateKey())
+  const clock = new ShiftedClock()
+  const chain = among(0, 1, clock)
+  const isRefused = () =>
+    chain.firstNonce(address).then(
+      () => false,
+      (error: unknown) => isProblem(error, 'chain-unavailable'),
+    )
   liar.lie('eth_getTransactionCount', () => ({ result: '0x100000' }))
-  const refused: unknown = await among(0)
-    .firstNonce(address)
-    .catch((error: unknown) => error)
-  expect(isProblem(refused, 'chain-unavailable')).toBe(true)
+  expect(await isRefused()).toBe(true)
+  clock.forward(119_000)
+  expect(await isRefused()).toBe(true)
+  // Another count begins the two minutes anew.
+  liar.lie('eth_getTransactionCount', () => ({ result: '0x7' }))
+  clock.forward(2_000)
+  expect(await isRefused()).toBe(true)
+  clock.forward(121_000)
+  expect(await chain.firstNonce(address)).toBe(7n)
 })
 
 test('a block that was reorganised away between two reads is no ground for an answer', async () => {
   const { id } = await aUse()
-  liar.lie('eth_call', () => ({ error: { code: -32_000, message: 'hash is not currently canonical' } }))
+  // As nodes do (EIP-1898): of a block that is not canonical any more they refuse to speak, and of its height they answer by the new chain.
+  liar.lie('eth_call', ({ params, truth }) =>
+    Object(params[1]).requireCanonical === true && Object(params[1]).blockHash !== undefined
+      ? { error: { code: -32_000, message: 'hash is not currently canonical' } }
+      : truth(),
+  )
   expect(await among(0).authorizationStates([{ ...id, validBefore: 1n }])).toEqual(['undecided'])
   liar.tellTheTruth()
   expect(await among(0).authorizationStates([{ ...id, validBefore: 1n }])).toEqual(['expired'])

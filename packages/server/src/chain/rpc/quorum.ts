@@ -35,13 +35,17 @@ export interface Quorum {
   decide(finality: Finality): Promise<Decision | undefined>
 }
 
-/** A node that is further behind the majority than this does not hold the decision block back. */
 const lagBlocksMin = 3
 const lagMs = 5_000
 
+/** A node that is further behind the others than this many blocks does not delay the decision block, and is not used first. */
+export function lagBlocksOf({ blockTimeMs }: Network): bigint {
+  return BigInt(Math.max(lagBlocksMin, Math.ceil(lagMs / blockTimeMs)))
+}
+
 export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
   const needed = Math.floor(rpc.voters.length / 2) + 1
-  const lagBlocks = BigInt(Math.max(lagBlocksMin, Math.ceil(lagMs / network.blockTimeMs)))
+  const lagBlocks = lagBlocksOf(network)
   const candidates = (): readonly Voter[] => {
     const healthy = rpc.voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
     return healthy.length >= needed ? healthy : rpc.voters.filter(({ node: { state } }) => state !== 'refused')

@@ -74,10 +74,10 @@ function compare(receipt: Receipt, own: Receipt | undefined, block: unknown): Vo
   return wordsOf(own) === wordsOf(receipt) ? 'yes' : 'no'
 }
 
-/** Everything that a feature decides by. */
-function wordsOf({ blockHash, blockNumber, status, gasUsed, logs }: Receipt): string {
+/** Everything that a feature decides or books by. */
+function wordsOf({ blockHash, blockNumber, status, gasUsed, effectiveGasPrice, l1Fee, logs }: Receipt): string {
   const entries = logs.map(({ address, topics, data }) => [address, ...topics, data].join(' '))
-  return [blockHash, blockNumber, status, gasUsed, ...entries].join('\n').toLowerCase()
+  return [blockHash, blockNumber, status, gasUsed, effectiveGasPrice, l1Fee, ...entries].join('\n').toLowerCase()
 }
 
 interface Nonce {

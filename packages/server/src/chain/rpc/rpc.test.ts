@@ -129,7 +129,12 @@ test('neither what a node says nor where it is reaches the caller', async () => 
 })
 
 test('a node that never answers is given up after the time that is set', async () => {
-  const rpc = createRpc(outbound, { nodes: nodesAt([await aNode(() => 'never')]), chainId, timeoutMs: 200 })
+  const rpc = createRpc(outbound, {
+    nodes: nodesAt([await aNode(() => 'never')]),
+    chainId,
+    timeoutMs: 200,
+    lagBlocks: 3n,
+  })
   const before = performance.now()
   const error: unknown = await rpc.call('eth_blockNumber', []).catch((thrown: unknown) => thrown)
   expect(isProblem(error, 'chain-unavailable')).toBe(true)
@@ -141,7 +146,7 @@ function nodesAt(urls: readonly string[]) {
 }
 
 function anRpc(urls: readonly string[]): Rpc {
-  return createRpc(outbound, { nodes: nodesAt(urls), chainId, timeoutMs: 4_000 })
+  return createRpc(outbound, { nodes: nodesAt(urls), chainId, timeoutMs: 4_000, lagBlocks: 3n })
 }
 
 /** A node that tells its chain truly and otherwise answers as it is told. */

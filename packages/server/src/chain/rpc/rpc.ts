@@ -41,6 +41,8 @@ export interface NodeRpc {
   rest(node: Node): void
   /** Asks the nodes that are due which chain they are of. Never throws. */
   probe(): Promise<void>
+  /** Reads the heads of all nodes that answer, where there are several, and finds those that are behind. Never throws. */
+  compareHeads(): Promise<void>
 }
 
 const bytesMax = 8_388_608
@@ -49,6 +51,8 @@ export interface RpcOptions {
   readonly nodes: Nodes
   readonly chainId: number
   readonly timeoutMs: number
+  /** A node whose head is further behind than this many blocks is not used first. */
+  readonly lagBlocks: bigint
 }
 
 /** The node answered, and could not serve the call: another may, and this one is not ill. */
@@ -61,7 +65,7 @@ type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcAnswer
  * is not exactly what was asked for (ids, count, shape, size) is no answer, and the next node is asked. A node of another
  * chain is never used: play money would pay for real things.
  */
-export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs }: RpcOptions): Rpc & NodeRpc {
+export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBlocks }: RpcOptions): Rpc & NodeRpc {
   let nextId = 1
   const ask: Ask = async ({ url }, calls) => {
     const first = nextId
@@ -81,7 +85,7 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs }: Rpc
   }
   const askChecked: Ask = async (node, calls) => {
     try {
-      if (node.state !== 'up') await refuseOtherChain(node)
+      if (node.state !== 'up' && node.state !== 'behind') await refuseOtherChain(node)
       const answers = await ask(node, calls)
       nodes.markUp(node)
       return answers
@@ -126,7 +130,33 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs }: Rpc
         }),
       )
     },
+    async compareHeads() {
+      const answering = voters.filter(({ node: { state } }) => state === 'up' || state === 'behind')
+      if (answering.length < 2) return
+      const heads = await Promise.all(
+        answering.map(({ node, rpc }) =>
+          headOf(rpc).then(
+            (head) => [{ node, head }],
+            () => [],
+          ),
+        ),
+      )
+      nodes.compareHeads(heads.flat(), lagBlocks)
+    },
   }
+}
+
+/** The lower of the two numbers that a node gives for its head: whichever it does not keep up to date counts. */
+async function headOf(rpc: Rpc): Promise<bigint> {
+  const [number, block] = await rpc.batch([
+    { method: 'eth_blockNumber', params: [] },
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
+  ])
+  const heads = [number, block].map((answer) => {
+    const result = answer?.ok === true ? answer.result : undefined
+    return BigInt(String(isRecord(result) ? result.number : result))
+  })
+  return heads.reduce((lower, head) => (head < lower ? head : lower))
 }
 
 function unavailable(error: unknown): never {

@@ -1,0 +1,124 @@
+import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
+import { keccak256 } from 'viem'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createFakeScreening } from '../../src/partners/screening/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { type LyingNode, startLyingNode } from '../lying-node.ts'
+import { type Answer, aPayer, aWorld, type Org, type World } from '../world.ts'
+
+// Three nodes of one chain. The first is the one that is used where one suffices, and it does what a test says.
+let chain: DevChain
+let first: LyingNode
+let second: LyingNode
+let world: World
+let org: Org
+let wallet: { id: string; address: Address }
+
+const patient = { timeout: 60_000, interval: 100 }
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.5 })
+  first = await startLyingNode(chain.rpcUrl)
+  second = await startLyingNode(chain.rpcUrl)
+  world = await aWorld({
+    chains: [chain],
+    rpcUrls: { 'base-sepolia': [first.url, second.url, chain.rpcUrl] },
+    config: { settleWaitMs: 40_000 },
+    boot: { screening: createFakeScreening(() => new Date()), depositPollMsMax: 200 },
+  })
+  org = await world.organisation()
+  wallet = await world.wallet(org)
+})
+afterEach(() => {
+  first.tellTheTruth()
+  second.tellTheTruth()
+})
+afterAll(async () => {
+  await world?.stop()
+  await first?.stop()
+  await second?.stop()
+  await chain?.stop()
+})
+
+async function verified(): Promise<Answer> {
+  const wanted = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', wanted)
+  const credential = await (await aPayer(chain)).credential(challenge)
+  const answer = await world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...wanted })
+  expect(answer.status).toBe(200)
+  return answer
+}
+
+function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answer> {
+  return world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
+}
+
+async function nodes() {
+  const readiness = await world.call('', 'GET', '/readyz')
+  return Object(Object(readiness.body.chains)['base-sepolia'])
+}
+
+const allUp = () => expect.poll(nodes, patient).toMatchObject({ up: 3 })
+
+async function expectSettled(payments: readonly Answer[]): Promise<void> {
+  const before = await tokenBalance(chain, 'USDC', wallet.address)
+  const answers = await Promise.all(payments.map(settle))
+  expect(answers.map(({ status }) => status)).toEqual(payments.map(() => 200))
+  expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(BigInt(payments.length) * 10_000n)
+}
+
+test('where the head of the first node stands still, payments settle all the same, and it is in use again when it has caught up', async () => {
+  await allUp()
+  const payments = [await verified(), await verified()]
+  await first.freeze()
+  await expectSettled(payments)
+  await expect.poll(nodes, patient).toMatchObject({ up: 2, behind: 1, money: 'moves' })
+  // What is verified now is read at a node that follows the chain: its payer was funded after the head stood still.
+  await expectSettled([await verified()])
+  first.tellTheTruth()
+  await allUp()
+})
+
+test('a first node that takes signed transactions and drops them delays no payment', async () => {
+  await allUp()
+  const payments = [await verified(), await verified(), await verified()]
+  first.lie('eth_sendRawTransaction', ({ params }) => ({ result: keccak256(params[0] as `0x${string}`) }))
+  await expectSettled(payments)
+  expect(first.asked('eth_sendRawTransaction')).toBeGreaterThan(0)
+})
+
+test('two of three nodes that drop signed transactions delay no payment', async () => {
+  await allUp()
+  const paid = await verified()
+  for (const node of [first, second])
+    node.lie('eth_sendRawTransaction', ({ params }) => ({ result: keccak256(params[0] as `0x${string}`) }))
+  await expectSettled([paid])
+})
+
+test('a first node that calls every transaction underpriced makes nobody offer more for it', async () => {
+  await allUp()
+  const paid = await verified()
+  first.lie('eth_sendRawTransaction', () => ({
+    error: { code: -32_000, message: 'replacement transaction underpriced' },
+  }))
+  await expectSettled([paid])
+  expect(await attemptsMax()).toBe(1)
+})
+
+test('a first node that hides the receipts of all transactions delays no payment for ever', async () => {
+  await allUp()
+  const paid = await verified()
+  first.lie('eth_getTransactionReceipt', () => ({ result: null }))
+  await expectSettled([paid])
+})
+
+/** How many signed forms the newest transaction has. */
+async function attemptsMax(): Promise<number> {
+  const { max } = await world.database.db.one(
+    z.object({ max: z.bigint() }),
+    sql`select max(count) as max from (select count(*) as count from transaction_attempts group by transaction_id order by transaction_id desc limit 1) as counts`,
+  )
+  return Number(max)
+}
