@@ -79,8 +79,10 @@ export interface ConfirmedReads {
   /** Number of the newest block that is deep enough; undefined while too few nodes agree on one. */
   finalBlock(): Promise<bigint | undefined>
   /**
-   * Whether each transfer is in its block, and the block in the chain, deep enough. `no`: the transaction is in that block without the
-   * transfer. Anything else is `undecided`.
+   * Whether each transfer is in its block, and the block in the chain, deep enough. `no`: a block that is deep enough is another one, or does not
+   * have the transaction, or has it without the transfer. Anything else is `undecided`.
    */
   confirmTransfers(claims: readonly TransferClaim[]): Promise<readonly Verdict[]>
+  /** Whether the chain now has another block at that height, however deep. */
+  isReplaced(block: Pick<BlockHeader, 'number' | 'hash'>): Promise<Verdict>
 }

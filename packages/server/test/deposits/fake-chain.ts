@@ -177,6 +177,7 @@ function shownBlock(block: FakeBlock): Record<string, unknown> {
     parentHash: block.parentHash,
     timestamp: quantity(block.timestamp),
     logsBloom: bloomOf(block),
+    transactions: block.txs.map((tx) => tx.hash),
   }
 }
 

@@ -51,6 +51,7 @@ function mortalReads(reads: FollowReads, death: Death): FollowReads {
     transferReceipt: (hash) => death.step(() => reads.transferReceipt(hash)),
     finalBlock: () => death.step(() => reads.finalBlock()),
     confirmTransfers: (claims) => death.step(() => reads.confirmTransfers(claims)),
+    isReplaced: (block) => death.step(() => reads.isReplaced(block)),
   }
 }
 

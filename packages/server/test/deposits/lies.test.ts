@@ -166,6 +166,118 @@ test('a deposit that the node which is read invents is confirmed by no second no
   expect((await stage.deposits()).map(({ logIndex }) => logIndex)).toEqual([0])
 })
 
+const inventedHash = `0x${'5'.repeat(64)}`
+
+/** A node that shows each deposit once more, in a transaction that nobody sent; the second kind with block and receipt to match. */
+function inventor(isThorough: boolean): Lies {
+  let invented: (Record<string, unknown> & { readonly blockHash?: unknown }) | undefined
+  const logs: Lies['logs'] = (real) =>
+    real.flatMap((log) => {
+      invented = { ...log, logIndex: '0x63', transactionHash: inventedHash }
+      return [log, invented]
+    })
+  if (!isThorough) return { logs }
+  return {
+    logs,
+    block: (block) =>
+      block !== null && invented !== undefined && block.hash === invented.blockHash
+        ? { ...block, transactions: [...(block.transactions as string[]), inventedHash] }
+        : block,
+    receipt: (receipt) =>
+      receipt ?? { ...invented, transactionHash: inventedHash, status: '0x1', gasUsed: '0x5208', logs: [invented] },
+  }
+}
+
+test.each([
+  [false, 'withdrawn'],
+  [true, 'pending'],
+])(
+  'a deposit by a transaction that one node invents in a real block ends once a majority says that it is not there (thorough: %s)',
+  async (isThorough, inPair) => {
+    const wallet = await stage.wallet()
+    chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+    chain.mineMany(3)
+    const pair = await stage.follower([chain.node(inventor(isThorough)), chain.node()])
+    await pair()
+    expect((await stage.rows()).map(({ status }) => status).sort()).toEqual(['confirmed', inPair])
+    const three = await stage.follower([chain.node(inventor(isThorough)), chain.node(), chain.node()])
+    await three()
+    expect((await stage.rows()).map(({ status }) => status).sort()).toEqual(['confirmed', 'withdrawn'])
+    // The second reading shows it once more, and it ends once more.
+    chain.mineMany(30)
+    await three()
+    await three()
+    expect((await stage.rows()).map(({ status }) => status).sort()).toEqual(['confirmed', 'withdrawn'])
+    expect(await stage.deposits()).toHaveLength(1)
+  },
+)
+
+test('a deposit in a block that only the node which is read has ends once a majority has another block there', async () => {
+  const wallet = await stage.wallet()
+  await (await stage.follower([chain.node()]))()
+  const other = chain.branch()
+  other.mine([aTx(transfer(stage.usdc, wallet.address))])
+  other.mineMany(5)
+  chain.mineMany(6)
+  await (await stage.follower([other.node(), chain.node(), chain.node()]))()
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['withdrawn'])
+  expect(await stage.deposits()).toEqual([])
+})
+
+test('what is final is taken back by a majority, and by no node alone, however long it insists', async () => {
+  const wallet = await stage.wallet()
+  const before = chain.branch()
+  chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+  chain.mineMany(5)
+  await (await stage.follower([chain.node()]))()
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed'])
+  before.mineMany(9)
+  for (const honest of [1, 2]) {
+    const nodes = [before.node(), ...Array.from({ length: honest }, () => chain.node())]
+    const follow = await stage.follower(nodes)
+    for (let look = 0; look < 3; look++) {
+      expect(await tryTo(follow), `${honest} honest`).toBe('failed')
+      before.mine()
+      chain.mine()
+    }
+    expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed'])
+  }
+  const follow = await stage.follower([before.node(), before.node(), chain.node()])
+  await tryTo(follow)
+  await tryTo(follow)
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['withdrawn'])
+})
+
+test.each<readonly [string, (log: Record<string, unknown>) => object]>([
+  ['another amount', (log) => ({ ...log, data: `0x${'0'.repeat(60)}beef` })],
+  [
+    'another sender',
+    (log) => ({
+      ...log,
+      topics: [(log.topics as string[])[0], `0x${'0'.repeat(24)}${'ab'.repeat(20)}`, (log.topics as string[])[2]],
+    }),
+  ],
+])('at the second reading a node that says %s of a confirmed deposit changes nothing of it', async (_what, lie) => {
+  const wallet = await stage.wallet()
+  const own: Lies = {}
+  const follow = await stage.follower([chain.node(own), chain.node(), chain.node()])
+  await follow()
+  chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+  chain.mineMany(4)
+  await follow()
+  const rows = await stage.rows()
+  expect(rows.map(({ status }) => status)).toEqual(['confirmed'])
+  own.logs = (logs) => logs.map(lie)
+  chain.mineMany(30)
+  await tryTo(follow)
+  await tryTo(follow)
+  expect(await stage.rows()).toEqual(rows)
+  delete own.logs
+  await follow()
+  expect(await stage.rows()).toEqual(rows)
+  expect(await stage.deposits()).toHaveLength(1)
+})
+
 test('a head that one node invents makes no deposit count before its depth', async () => {
   const wallet = await stage.wallet()
   const high = chain.node({

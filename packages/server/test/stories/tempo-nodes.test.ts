@@ -20,6 +20,7 @@ import { type Answer, aWorld, type Org, request, type World } from '../world.ts'
 // Two processes of one deployment: one has a liar and a true node, the other has the liar alone.
 let chain: DevChain
 let liar: LyingNode
+let second: LyingNode
 let world: World
 let lone: string
 let org: Org
@@ -33,9 +34,10 @@ const Hexadecimal = z.templateLiteral(['0x', z.string()])
 beforeAll(async () => {
   chain = await startChain({ network: 'tempo-moderato' })
   liar = await startLyingNode(chain.rpcUrl)
+  second = await startLyingNode(chain.rpcUrl)
   world = await aWorld({
     chains: [chain],
-    rpcUrls: { 'tempo-moderato': [liar.url, chain.rpcUrl] },
+    rpcUrls: { 'tempo-moderato': [liar.url, second.url] },
     config: { settleWaitMs: 6_000 },
   })
   lone = (await world.another({ role: 'api', rpcUrls: { 'tempo-moderato': [liar.url] } })).base
@@ -47,6 +49,7 @@ afterEach(() => liar.tellTheTruth())
 afterAll(async () => {
   await world?.stop()
   await liar?.stop()
+  await second?.stop()
   await chain?.stop()
 })
 
@@ -148,6 +151,7 @@ test('a signed transaction of which one of two nodes invents the receipt stays p
   const before = await received()
   const kept: Hex[] = []
   liar.lie('eth_sendRawTransactionSync', () => ({ error: { code: -32_601, message: 'method not found' } }))
+  second.lie('eth_sendRawTransaction', ({ params }) => ({ result: keccak256(Hexadecimal.parse(params[0])) }))
   liar.lie('eth_sendRawTransaction', async ({ params }) => {
     const hash = keccak256(Hexadecimal.parse(params[0]))
     if (kept.length === 0) await invent(offer, hash, { inBlock: true })
@@ -158,6 +162,7 @@ test('a signed transaction of which one of two nodes invents the receipt stays p
   expect([answer.status, answer.body.settlementPending]).toEqual([200, true])
   expect([await received(), kept.length > 0]).toEqual([before, true])
   liar.tellTheTruth()
+  second.tellTheTruth()
   const status = async () =>
     (await world.call(org.testKey, 'GET', `/payments/${String(answer.body.paymentId)}`)).body.status
   await expect.poll(status, { timeout: 75_000, interval: 100 }).toBe('settled')

@@ -42,6 +42,7 @@ test('a token that is not what the registry says is offered to nobody, and shown
           up: 1,
           needed: 1,
           money: 'moves',
+          behind: 0,
           resting: 0,
           refused: 0,
           wrongTokens: ['USDC'],

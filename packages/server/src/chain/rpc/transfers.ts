@@ -1,10 +1,10 @@
 import type { Network } from '@purser/protocol'
 import type { ConfirmedReads, TransferClaim } from '../block-port.ts'
-import { readBlock, readReceipt } from '../read-blocks.ts'
+import { lower, readBlock, readReceipt } from '../read-blocks.ts'
 import { quantity } from './quantity.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { resultOf, verdictOf } from './receipts.ts'
-import type { Rpc } from './rpc.ts'
+import { isRecord, type Rpc } from './rpc.ts'
 
 type Vote = 'yes' | 'no'
 
@@ -19,10 +19,17 @@ export function createTransferReads(network: Network, quorum: Quorum): Confirmed
       const ask = (rpc: Rpc) => judge(rpc, decision, claims)
       return (await decision.vote({ count: claims.length, ask })).map(verdictOf)
     },
+    async isReplaced({ number, hash }) {
+      const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => {
+        const own = readBlock(await rpc.result('eth_getBlockByNumber', [quantity(number), false]), number)
+        return [own === undefined ? undefined : own.hash === hash ? 'no' : 'yes']
+      }
+      return verdictOf((await quorum.vote({ count: 1, ask }))[0])
+    },
   }
 }
 
-/** What one node says of each claim. It has no vote where its canonical block is another one, or where it has no receipt. */
+/** What one node says of each claim. It has no vote on a block that is not deep enough, nor where it has yet to index a transaction of a block. */
 async function judge(
   rpc: Rpc,
   { block: { number: final } }: Decision,
@@ -34,11 +41,26 @@ async function judge(
     numbers.map((number) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] })),
   )
   const answers = await rpc.batch(hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
-  const canonical = new Map(numbers.map((number, index) => [number, readBlock(resultOf(blocks[index]), number)?.hash]))
+  const canonical = new Map(numbers.map((number, index) => [number, blockOf(resultOf(blocks[index]), number)]))
   const receipts = new Map(hashes.map((hash, index) => [hash, readReceipt(resultOf(answers[index]), hash)]))
   return claims.map(({ txHash, blockNumber, blockHash, isOf }) => {
+    const block = canonical.get(blockNumber)
+    if (block === undefined) return undefined
+    if (block.hash !== blockHash || !block.transactions.has(txHash)) return 'no'
     const receipt = receipts.get(txHash)
-    if (receipt?.blockHash !== blockHash || canonical.get(blockNumber) !== blockHash) return undefined
+    if (receipt?.blockHash !== blockHash) return undefined
     return receipt.transfers.some(isOf) ? 'yes' : 'no'
   })
+}
+
+interface CanonicalBlock {
+  readonly hash: string
+  readonly transactions: ReadonlySet<unknown>
+}
+
+/** Undefined where the node does not say which transactions the block has. */
+function blockOf(value: unknown, number: bigint): CanonicalBlock | undefined {
+  const hash = readBlock(value, number)?.hash
+  if (hash === undefined || !isRecord(value) || !Array.isArray(value.transactions)) return undefined
+  return { hash, transactions: new Set(value.transactions.map(lower)) }
 }

@@ -7,7 +7,7 @@ import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
 import type { Lease } from './cursor-store.ts'
 import { holdCursor, withdraw } from './store-scan.ts'
-import { listOwnDeposits, listPending, lockPending, markConfirmed, type TransactionRow } from './transaction-store.ts'
+import { listOwnDeposits, listPending, lockAsRead, markConfirmed, type TransactionRow } from './transaction-store.ts'
 
 type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }
 
@@ -42,8 +42,28 @@ async function confirmRows(deps: ConfirmDeps, lease: Lease, rows: readonly Trans
   if (proven.length + invented.length === 0) return
   await deps.db.tx(async (tx) => {
     await holdCursor(tx, lease)
-    await withdraw(deps, tx, await lockPending(tx, invented))
-    await confirmLocked(deps, tx, await lockPending(tx, proven))
+    await withdraw(deps, tx, await lockAsRead(tx, invented))
+    await confirmLocked(deps, tx, await lockAsRead(tx, proven))
+  })
+}
+
+/**
+ * Of confirmed rows that one node contradicts, withdraws those that a majority does not have any more: the chain went back behind what was final.
+ * Returns how many.
+ */
+export async function withdrawDenied(
+  deps: ConfirmDeps,
+  lease: Lease,
+  rows: readonly TransactionRow[],
+): Promise<number> {
+  const verdicts = await deps.reads.confirmTransfers(rows.map(claimOf))
+  const denied = rows.filter((_, index) => verdicts[index] === 'no')
+  if (denied.length === 0) return 0
+  return deps.db.tx(async (tx) => {
+    await holdCursor(tx, lease)
+    const locked = await lockAsRead(tx, denied)
+    await withdraw(deps, tx, locked)
+    return locked.length
   })
 }
 

@@ -97,6 +97,18 @@ export function listScannedBlocks(
   )
 }
 
+/** The lowest remembered block above the given one. */
+export function findScannedBlockAbove(
+  db: Queryable,
+  network: NetworkName,
+  ancestor: bigint,
+): Promise<ScannedBlock | undefined> {
+  return db.maybeOne(
+    ScannedBlock,
+    sql`select number, hash from scanned_blocks where network = ${network} and number > ${ancestor} order by number limit 1`,
+  )
+}
+
 /** Remembers blocks, and forgets those below the window. */
 export async function rememberBlocks(
   tx: Tx,

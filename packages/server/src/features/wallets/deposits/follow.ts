@@ -1,11 +1,12 @@
 import type { Network } from '@purser/protocol'
 import type { BlockHeader, BlockReads, ConfirmedReads, IsWanted } from '../../../chain/block-port.ts'
+import { fail } from '../../../chain/errors.ts'
 import type { Deps } from '../../../platform/ctx.ts'
-import { confirmUpTo } from './confirm.ts'
+import { confirmUpTo, withdrawDenied } from './confirm.ts'
 import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
 import { contradicts, rewind } from './fork.ts'
 import { checkLagOf, faster, firstPace, nextRange, type Pace, slower, windowOf } from './pace.ts'
-import { LeadLost, storeScan } from './store-scan.ts'
+import { ConfirmedContradicted, LeadLost, storeScan } from './store-scan.ts'
 import { findOldestPending } from './transaction-store.ts'
 import type { Watched } from './watched.ts'
 
@@ -140,13 +141,24 @@ async function readRange(
     return 'rewound'
   }
   const cursor = range.isSecond ? { ...place, checked: range.to } : { ...place, scanned: range.to }
-  const fresh = await storeScan(deps, lease, network, { ...found, cursor })
+  const fresh = await storeScan(deps, lease, network, { ...found, cursor }).catch((error: unknown) =>
+    settleContradiction(following, error),
+  )
   if (range.isSecond && fresh > 0)
     deps.log.warn(
       { network: network.name, fresh },
       'a node had left out logs of a block; the second reading found them',
     )
   return cursor
+}
+
+/** A majority decides about confirmed rows that the node contradicts; the range is read again, by then at another node where this one lied. */
+async function settleContradiction({ deps, reads, network, lease }: Following, error: unknown): Promise<never> {
+  if (!(error instanceof ConfirmedContradicted)) throw error
+  const withdrawn = await withdrawDenied({ ...deps, reads }, lease, error.rows)
+  const details = { network: network.name, contradicted: error.rows.length, withdrawn }
+  deps.log.error(details, 'a node contradicts confirmed deposits; a majority decided')
+  throw fail('chain-unavailable', {}, error)
 }
 
 /** The remembered blocks of a range and the one before it. */

@@ -1,16 +1,23 @@
 import type { Network } from '@purser/protocol'
-import type { BlockHeader, BlockReads } from '../../../chain/block-port.ts'
+import type { BlockHeader, BlockReads, ConfirmedReads } from '../../../chain/block-port.ts'
 import { fail } from '../../../chain/errors.ts'
 import type { Deps } from '../../../platform/ctx.ts'
-import { forgetBlocksAbove, type Lease, listScannedBlocks, moveCursor, type ScannedBlock } from './cursor-store.ts'
+import {
+  findScannedBlockAbove,
+  forgetBlocksAbove,
+  type Lease,
+  listScannedBlocks,
+  moveCursor,
+  type ScannedBlock,
+} from './cursor-store.ts'
 import { holdCursor, withdraw } from './store-scan.ts'
-import { lockRowsAbove } from './transaction-store.ts'
+import { hasConfirmedAbove, lockRowsAbove } from './transaction-store.ts'
 
 /** Headers in one request on the way back. */
 const stepMost = 32
 
 interface ForkDeps extends Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'screening'> {
-  readonly reads: Pick<BlockReads, 'headers'>
+  readonly reads: Pick<BlockReads, 'headers'> & Pick<ConfirmedReads, 'finalBlock' | 'isReplaced'>
 }
 
 /** Whether one of these headers contradicts a block that was read before, or does not follow it. */
@@ -24,10 +31,12 @@ export function contradicts(headers: readonly BlockHeader[], known: readonly Sca
 
 /**
  * Goes back to the last block that the chain still has: what was seen above it is withdrawn, and the blocks above are read anew. Where the node
- * has every block that is remembered, it contradicts itself, and the problem `chain-unavailable` is thrown.
+ * has every block that is remembered, it contradicts itself, and the problem `chain-unavailable` is thrown; so it is where final blocks or confirmed
+ * rows would go and no majority says that they are gone.
  */
 export async function rewind(deps: ForkDeps, lease: Lease, network: Network): Promise<void> {
   const ancestor = await findAncestor(deps, network)
+  await refuseAlone(deps, network, ancestor)
   await deps.db.tx(async (tx) => {
     const { scanned, checked } = await holdCursor(tx, lease)
     if (scanned === null || checked === null || scanned <= ancestor)
@@ -44,6 +53,17 @@ export async function rewind(deps: ForkDeps, lease: Lease, network: Network): Pr
     }
     deps.log.warn(details, 'a reorganisation: blocks are read anew')
   })
+}
+
+/** What is final is taken back by a majority of the nodes alone. Throws while none says so. */
+async function refuseAlone({ db, log, reads }: ForkDeps, { name }: Network, ancestor: bigint): Promise<void> {
+  const [final, isConfirmed] = [await reads.finalBlock(), await hasConfirmedAbove(db, name, ancestor)]
+  if (final !== undefined && final <= ancestor && !isConfirmed) return
+  const lowest = await findScannedBlockAbove(db, name, ancestor)
+  if (lowest === undefined || (await reads.isReplaced(lowest)) === 'yes') return
+  const details = { network: name, block: Number(lowest.number) }
+  log.error(details, 'a node takes back a final block and no majority does; nothing is withdrawn')
+  throw fail('chain-unavailable', {}, new Error('no majority says that a final block is gone'))
 }
 
 /** The newest block of those remembered that the node has too; below them all where it has none. */

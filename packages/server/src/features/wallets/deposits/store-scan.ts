@@ -30,6 +30,22 @@ export class LeadLost extends Error {
   }
 }
 
+/** A node contradicts rows that a majority had confirmed: nothing was written. Whether they are gone, a majority says. */
+export class ConfirmedContradicted extends Error {
+  readonly rows: readonly TransactionRow[]
+
+  constructor(rows: readonly TransactionRow[]) {
+    super('a node contradicts confirmed deposits')
+    this.name = 'ConfirmedContradicted'
+    this.rows = rows
+  }
+}
+
+function refuseConfirmed(rows: readonly TransactionRow[]): void {
+  const confirmed = rows.filter(({ status }) => status === 'confirmed')
+  if (confirmed.length > 0) throw new ConfirmedContradicted(confirmed)
+}
+
 /** What was read of a range of blocks, and how far the network is then read. */
 export interface Scan {
   readonly headers: readonly BlockHeader[]
@@ -46,12 +62,13 @@ export async function holdCursor(tx: Tx, lease: Lease): Promise<Cursor> {
 
 /**
  * Stores what a range of blocks holds and moves the cursor, in one transaction: after a crash the range is either there or read again, and
- * reading it again changes nothing. Answers how many rows were new.
+ * reading it again changes nothing. Returns how many rows were new. Throws `ConfirmedContradicted` where it would change a confirmed row.
  */
 export function storeScan(deps: ScanDeps, lease: Lease, network: Network, scan: Scan): Promise<number> {
   return deps.db.tx(async (tx) => {
     await holdCursor(tx, lease)
     const elsewhere = await lockRowsElsewhere(tx, network.name, scan.headers)
+    refuseConfirmed(elsewhere)
     await withdraw(deps, tx, elsewhere)
     const inserted = await book(deps, tx, network, { ...scan, countsEarlier: false })
     await rememberBlocks(tx, network.name, scan.headers, scan.cursor.scanned - windowOf(network))
@@ -68,7 +85,7 @@ export interface Finding {
   readonly organisationId?: string
 }
 
-/** Books transfers for whoever watches their accounts. Booking the same again changes nothing. */
+/** Books transfers for whoever watches their accounts. Booking the same again changes nothing. Throws as `storeScan` does. */
 export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Finding): Promise<number> {
   if (finding.transfers.length === 0) return 0
   const accounts = [...new Set(finding.transfers.flatMap(({ from, to }): Address[] => [from, to]))]
@@ -89,6 +106,7 @@ export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Fi
 async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonly Booking[]): Promise<number> {
   const rows = await lockRowsOf(tx, network.name, [...new Set(bookings.map(({ txHash }) => txHash))])
   const { inserted, moved, displaced } = reconcile(bookings, rows)
+  refuseConfirmed([...displaced, ...moved.map(({ row }) => row)])
   await withdraw(deps, tx, displaced)
   // Out of the way first: two rows may change places.
   await markWithdrawn(

@@ -129,6 +129,18 @@ export function lockRowsAbove(tx: Tx, network: NetworkName, ancestor: bigint): P
   )
 }
 
+/** Whether a row above this block was confirmed, so that its owner may have been notified of it. */
+export async function hasConfirmedAbove(db: Queryable, network: NetworkName, ancestor: bigint): Promise<boolean> {
+  const row = await db.one(
+    z.object({ isThere: z.boolean() }),
+    sql`
+    select exists (
+      select from wallet_transactions where network = ${network} and block_number > ${ancestor} and status <> 'withdrawn' and status = 'confirmed'
+    ) as is_there`,
+  )
+  return row.isThere
+}
+
 /** The rows in a range of blocks that stand in another block than the chain has there. */
 export function lockRowsElsewhere(
   tx: Tx,
@@ -166,15 +178,16 @@ export function listPending(
   )
 }
 
-/** Those of the rows that still wait, each in the block in which it was seen; held until the transaction ends. */
-export function lockPending(tx: Tx, rows: readonly TransactionRow[]): Promise<TransactionRow[]> {
+/** Those of the rows that are as they were read, each in the block in which it was seen; locked until the transaction ends. */
+export function lockAsRead(tx: Tx, rows: readonly TransactionRow[]): Promise<TransactionRow[]> {
   const ids = rows.map((row) => row.id)
+  const statuses = rows.map((row) => row.status)
   const hashes = rows.map((row) => row.blockHash)
   return tx.many(
     TransactionRow,
     sql`
     select ${columns} from wallet_transactions
-    where status = 'pending' and (id, block_hash) in (select * from unnest(${ids}::text[], ${hashes}::text[])) order by id for update`,
+    where (id, block_hash, status) in (select * from unnest(${ids}::text[], ${hashes}::text[], ${statuses}::text[])) order by id for update`,
   )
 }
 
