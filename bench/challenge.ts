@@ -21,8 +21,8 @@ const connections = 32
 const requestsMax = 300_000
 const batch = 100
 
-/** One that answers 402, as it is asked. */
-interface Asked {
+/** One that answers 402, with the request that it gets. */
+interface Target {
   readonly name: string
   readonly port: number
   readonly request: Buffer
@@ -37,15 +37,15 @@ interface Asked {
 export async function benchChallenge(plan: ChallengePlan, closing: Closing): Promise<number> {
   const ground = await startGround()
   closing.add(() => ground.chain.stop())
-  const asked = await startAll(ground, closing)
-  for (const one of asked) await runLoad({ ...loadOf(one), msMax: plan.warmUpMs })
-  const rounds: AskedRun[][] = []
+  const targets = await startAll(ground, closing)
+  for (const one of targets) await runLoad({ ...loadOf(one), msMax: plan.warmUpMs })
+  const rounds: TargetRun[][] = []
   for (let round = 0; round < plan.rounds; round += 1) {
-    const runs: AskedRun[] = []
-    for (const one of asked) runs.push(await ask(one, plan))
+    const runs: TargetRun[] = []
+    for (const one of targets) runs.push(await ask(one, plan))
     rounds.push(runs)
   }
-  const cells = asked.map(({ name }, index) => [name, ...cellsOf(rounds.flatMap((round) => round[index] ?? []))])
+  const cells = targets.map(({ name }, index) => [name, ...cellsOf(rounds.flatMap((round) => round[index] ?? []))])
   console.log(`\nchallenge: ${connections} connections, ${plan.rounds} rounds in turn, medians\n`)
   const head = [
     '',
@@ -66,21 +66,21 @@ export async function benchChallenge(plan: ChallengePlan, closing: Closing): Pro
   const cpu = (index: number) => median(rounds.map((round) => cpuOf(round[index])))
   for (const peer of [0, 2]) {
     const ratios = `${figure(rate(peer + 1) / rate(peer))}x the rate, ${figure(cpu(peer) / cpu(peer + 1))}x less CPU`
-    console.log(`\n  ours against ${asked[peer]?.name}: ${ratios}`)
+    console.log(`\n  ours against ${targets[peer]?.name}: ${ratios}`)
   }
   for (const fault of rounds.flat().flatMap((run) => run.fault ?? [])) console.log(`  WRONG: ${fault}`)
   const oursTwice = sum(rounds.flatMap((round) => [1, 3].map((ours) => round[ours]?.idsGivenTwice ?? 0)))
   return oursTwice + sum(rounds.flat().map((run) => run.wrong))
 }
 
-async function startAll(ground: Ground, closing: Closing): Promise<readonly Asked[]> {
+async function startAll(ground: Ground, closing: Closing): Promise<readonly Target[]> {
   const official = await startMppx(ground.bill)
   closing.add(() => official.child.stop())
   const home = await startHome()
   closing.add(() => home.stop())
   const purser = await startPurser(ground, home)
   closing.add(() => purser.child.stop())
-  const shopOf = async (name: string, otherWallets: string): Promise<Asked> => {
+  const shopOf = async (name: string, otherWallets: string): Promise<Target> => {
     const shop = await startChild('paid-shop.ts', {
       BENCH_PURSER: `http://127.0.0.1:${purser.port}`,
       BENCH_API_KEY: home.apiKey ?? '',
@@ -104,19 +104,19 @@ async function startAll(ground: Ground, closing: Closing): Promise<readonly Aske
 
 const requestsOf = new Map<Buffer, readonly Buffer[]>()
 
-function loadOf({ port, request }: Asked) {
+function loadOf({ port, request }: Target) {
   const requests = requestsOf.get(request) ?? Array.from({ length: requestsMax }, () => request)
   requestsOf.set(request, requests)
   return { port, connections, requests, keep: challengeIdOf }
 }
 
-type AskedRun = Run & { readonly idsGivenTwice: number }
+type TargetRun = Run & { readonly idsGivenTwice: number }
 
 /** A run whose answers are right when each is a 402 with a challenge; ids that two answers shared are counted. */
-async function ask(asked: Asked, plan: ChallengePlan): Promise<AskedRun> {
+async function ask(target: Target, plan: ChallengePlan): Promise<TargetRun> {
   const isRight = ({ status, body }: { readonly status: number; readonly body: string }) =>
     status === 402 && body !== ''
-  const run = await measure({ ...loadOf(asked), msMax: plan.msMax, watched: asked.watched, isRight })
+  const run = await measure({ ...loadOf(target), msMax: plan.msMax, watched: target.watched, isRight })
   const ids = run.load.answers.map(({ body }) => body)
   return { ...run, idsGivenTwice: ids.length - new Set(ids).size }
 }
@@ -127,8 +127,8 @@ function cpuOf(run: Run | undefined): number {
   return sum(used.map(([, ms]) => ms))
 }
 
-function cellsOf(runs: readonly AskedRun[]): string[] {
-  const mid = (read: (run: AskedRun) => number) => figure(median(runs.map(read)))
+function cellsOf(runs: readonly TargetRun[]): string[] {
+  const mid = (read: (run: TargetRun) => number) => figure(median(runs.map(read)))
   return [
     mid((run) => run.perSecond),
     mid((run) => run.p50Ms),

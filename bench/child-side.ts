@@ -5,7 +5,7 @@ import { type Profile, startProfile } from './profile.ts'
 export type Ready = Readonly<Record<string, string>>
 
 /**
- * Runs one side of a comparison as a child of the benchmark: tells the parent when it serves, profiles itself when asked,
+ * Runs one side of a comparison as a child of the benchmark: notifies the parent when it serves, profiles itself on request,
  * and ends when the parent says so or is gone, so that no measured process can outlive the measurement.
  */
 export async function runAsChild(start: () => Promise<{ ready: Ready; stop(): Promise<void> }>): Promise<void> {
@@ -15,13 +15,13 @@ export async function runAsChild(start: () => Promise<{ ready: Ready; stop(): Pr
   let profile: Profile | undefined
   process.on('message', async (message) => {
     if (message === 'profile') profile = await startProfile()
-    if (message === 'profile-end') tell('profile', (await profile?.end()) ?? {})
+    if (message === 'profile-end') send('profile', (await profile?.end()) ?? {})
     if (message === 'stop') {
       await stop()
       process.exit(0)
     }
   })
-  tell('ready', ready)
+  send('ready', ready)
 }
 
 /** Serves on a free port of this machine: what `runAsChild` wants of a child that is one HTTP server. */
@@ -46,6 +46,6 @@ export function setting(name: string): string {
   return value
 }
 
-function tell(kind: string, told: Readonly<Record<string, string | number>>): void {
-  process.send?.({ kind, told })
+function send(kind: string, values: Readonly<Record<string, string | number>>): void {
+  process.send?.({ kind, values })
 }

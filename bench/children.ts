@@ -5,7 +5,7 @@ import { isRecord } from './parse.ts'
 
 export interface Child {
   readonly pid: number
-  /** What the child told when it was ready. */
+  /** The values that the child sent when it was ready. */
   ready(name: string): string
   /** Profiles the child while `work` runs; shares of its busy time by place. */
   profileDuring(work: () => Promise<unknown>): Promise<Map<string, number>>
@@ -31,11 +31,11 @@ export async function startChild(file: string, settings: Readonly<Record<string,
   })
   living.add(child)
   child.once('exit', () => living.delete(child))
-  const told = await hear(child, 'ready', readyMsMax)
+  const values = await hear(child, 'ready', readyMsMax)
   return {
     pid: child.pid ?? 0,
     ready(name) {
-      const value = told[name]
+      const value = values[name]
       if (typeof value !== 'string') throw new Error(`${file} did not tell its ${name}`)
       return value
     },
@@ -52,17 +52,17 @@ export async function startChild(file: string, settings: Readonly<Record<string,
 
 async function hear(child: ChildProcess, kind: string, msMax: number): Promise<Record<string, unknown>> {
   const signal = AbortSignal.timeout(msMax)
-  const told = new Promise<Record<string, unknown>>((resolve, reject) => {
+  const values = new Promise<Record<string, unknown>>((resolve, reject) => {
     const listen = (message: unknown) => {
-      if (!isRecord(message) || message.kind !== kind || !isRecord(message.told)) return
+      if (!isRecord(message) || message.kind !== kind || !isRecord(message.values)) return
       child.off('message', listen)
-      resolve(message.told)
+      resolve(message.values)
     }
     child.on('message', listen)
-    child.once('exit', (code) => reject(new Error(`a child ended (${code}) before it told "${kind}"`)))
+    child.once('exit', (code) => reject(new Error(`a child ended (${code}) before it sent "${kind}"`)))
     signal.addEventListener('abort', () => reject(new Error(`a child did not tell "${kind}" within ${msMax} ms`)))
   })
-  return told
+  return values
 }
 
 async function endChild(child: ChildProcess): Promise<void> {

@@ -42,14 +42,14 @@ export async function benchFairness(plan: FairnessPlan, closing: Closing): Promi
   const requests = await plant(ground, hostile, plan.hostile)
   await setBlockTime(ground.chain.rpcUrl, blockSeconds)
   const alone = await settleOurs(ground, honest, { count: plan.honest, waiting: true })
-  const asked = await runLoad({ port: hostile.port, connections: 32, requests, msMax: 60_000 })
+  const hostileRun = await runLoad({ port: hostile.port, connections: 32, requests, msMax: 60_000 })
   const beside = await settleOurs(ground, honest, { count: plan.honest, waiting: true })
 
   const ratio = beside.p99Ms / alone.p99Ms
   console.log(`\nsettle: 64 in flight, each answer waited for, blocks every ${blockSeconds} s\n`)
   console.log(fairnessTable({ alone, beside }, plan))
   console.log(`\n  ratio (p99 beside / p99 alone): ${figure(ratio)}x, at most ${ratioMax}x`)
-  const refused = asked.answers.filter(({ status }) => status !== 202).length
+  const refused = hostileRun.answers.filter(({ status }) => status !== 202).length
   return sum([alone, beside].map(lostOf)) + refused + (ratio > ratioMax ? 1 : 0)
 }
 

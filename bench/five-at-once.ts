@@ -47,9 +47,9 @@ export function tellFive(name: string, five: FiveAtOnce): string {
   )
 }
 
-type Asked = { payments: ReturnType<typeof signPayments>; requests: readonly Buffer[] }
+type Prepared = { payments: ReturnType<typeof signPayments>; requests: readonly Buffer[] }
 
-async function settleAtOnce(ground: Ground, side: Side, { payments, requests }: Asked): Promise<FiveAtOnce> {
+async function settleAtOnce(ground: Ground, side: Side, { payments, requests }: Prepared): Promise<FiveAtOnce> {
   const audit = await auditChain(ground, side.settler)
   const { answers } = await runLoad({ port: side.port, connections: copies, requests, msMax })
   return { answers: answers.map(({ status, body }) => `${status} ${body}`), facts: await audit(payments) }

@@ -86,7 +86,7 @@ interface Wire {
 
 async function openWire(port: number, keep: Load['keep']): Promise<Wire> {
   const socket = await dial(port)
-  let held: Buffer = Buffer.alloc(0)
+  let received: Buffer = Buffer.alloc(0)
   let waiting: ((answer: { status: number; body: string }) => void) | undefined
   const answer = (found: { status: number; body: string }) => {
     const resolve = waiting
@@ -97,10 +97,10 @@ async function openWire(port: number, keep: Load['keep']): Promise<Wire> {
   socket.setTimeout(answerMsMax, () => socket.destroy())
   socket.on('error', () => {}).on('close', lost)
   socket.on('data', (chunk: Buffer) => {
-    held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
-    const found = readAnswer(held, keep)
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+    const found = readAnswer(received, keep)
     if (found === undefined) return
-    held = held.subarray(found.length)
+    received = received.subarray(found.length)
     answer(found)
   })
   return {

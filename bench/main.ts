@@ -13,9 +13,9 @@ import { benchWebhooks, fullWebhooks, quickWebhooks } from './webhooks.ts'
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
 const blockGas = args.flatMap((arg) => /^--block-gas=(\d{1,12})$/.exec(arg)?.[1] ?? [])[0]
-const askedOf = <P extends string>(parts: readonly P[]): readonly P[] => {
-  const asked = parts.filter((part) => args.includes(`--part=${part}`))
-  return asked.length > 0 ? asked : parts
+const chosenOf = <P extends string>(parts: readonly P[]): readonly P[] => {
+  const chosen = parts.filter((part) => args.includes(`--part=${part}`))
+  return chosen.length > 0 ? chosen : parts
 }
 const vaultsPlan = args.includes('--large') ? largeVaults : fullVaults
 const closing = createClosing()
@@ -28,8 +28,8 @@ const benches = {
   fairness: () => benchFairness(quick ? quickFairness : fullFairness, closing),
   webhooks: () => benchWebhooks(quick ? quickWebhooks : fullWebhooks, closing),
   transfers: () => benchTransfers(quick ? quickTransfers : fullTransfers, closing),
-  wallets: () => benchWallets(quick ? quickWallets : fullWallets, closing, askedOf(walletParts)),
-  vaults: () => benchVaults(quick ? quickVaults : vaultsPlan, closing, askedOf(vaultParts)),
+  wallets: () => benchWallets(quick ? quickWallets : fullWallets, closing, chosenOf(walletParts)),
+  vaults: () => benchVaults(quick ? quickVaults : vaultsPlan, closing, chosenOf(vaultParts)),
 }
 
 const wanted = args.find((arg) => !arg.startsWith('--'))

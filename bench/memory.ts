@@ -6,7 +6,7 @@ export function residentBytes(pid: number): number {
 }
 
 /**
- * Begins a new peak of a process's resident memory; calling the answer tells the most that it held since, in bytes, as the
+ * Begins a new peak of a process's resident memory; the returned function gives the peak since then, in bytes, as the
  * kernel keeps it, so that nothing between two samples is missed. Where the kernel lets nobody begin anew, the peak is
  * that of the process's whole life, which is never less.
  */

@@ -24,7 +24,7 @@ await runAsChild(async () => {
     address: account.address,
     getCode: (args) => reads.getCode(args),
     readContract: (args) => reads.readContract({ ...args, args: args.args ?? [] }),
-    // Asked for by the type; the scheme hashes and recovers by itself.
+    // Required by the type; the scheme hashes and recovers by itself.
     verifyTypedData: () => Promise.reject(new Error('@x402/evm 2.27 does not ask for this')),
     writeContract: (args) => writes.writeContract(args),
     sendTransaction: (args) => writes.sendTransaction(args),

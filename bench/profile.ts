@@ -36,7 +36,7 @@ function shares(spent: readonly { place: string; count: number }[]): Record<stri
   return Object.fromEntries([...byPlace].map(([place, count]) => [place, count / busy]))
 }
 
-/** A package, a room of ours, or a part of the engine. */
+/** A package, a folder of ours, or a part of the engine. */
 function placeOf({ functionName, url }: { functionName: string; url: string }): string {
   if (functionName === '(idle)') return 'idle'
   if (functionName === '(garbage collector)') return 'garbage collector'

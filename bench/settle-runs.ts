@@ -10,7 +10,7 @@ import { facilitatorRequest, type PurserSide, type Side } from './sides.ts'
 
 /** What became of a burst of settlements. */
 export interface SettleRun {
-  readonly asked: number
+  readonly requested: number
   /** By the service's own word. */
   readonly settled: number
   readonly facts: ChainFacts
@@ -28,9 +28,9 @@ const inFlight = 64
 const settleMsMax = 60_000
 const lookMs = 100
 
-/** Payments that were asked for and did not arrive, or arrived without the service knowing, by whichever count is worse. */
-export function lostOf({ asked, settled, facts }: SettleRun): number {
-  return asked - Math.min(settled, facts.used, facts.received)
+/** Payments that were requested and did not arrive, or arrived without the service knowing, by whichever count is worse. */
+export function lostOf({ requested, settled, facts }: SettleRun): number {
+  return requested - Math.min(settled, facts.used, facts.received)
 }
 
 /** A burst at the official facilitator: each settlement is one request, and its answer is the end of it. */
@@ -45,7 +45,7 @@ export async function settleOfficially(ground: Ground, side: Side, count: number
   const settled = answers.filter(isRight).length
   return {
     ...summary(answers, { cpu, settled, elapsedMs }),
-    asked: count,
+    requested: count,
     settled,
     facts: await audit(payments),
     fault: answers.find((answer) => !isRight(answer))?.body.slice(0, 300),
@@ -78,7 +78,7 @@ export async function settleOurs(
   const wrong = answers.find((answer) => !isRight(answer))
   return {
     ...summary(answers, { cpu, settled: ends.length, elapsedMs }),
-    asked: count,
+    requested: count,
     settled: ends.length,
     facts: await audit(payments),
     fault: wrong && `${wrong.status} ${wrong.body.slice(0, 300)}`,
@@ -127,7 +127,7 @@ export async function verifyAll(side: PurserSide, payments: readonly SignedPayme
   })
 }
 
-/** Until the payment that was asked for last has an end: a cheap sign that the burst is nearly over. */
+/** Until the last requested payment has an end: a cheap sign that the burst is nearly over. */
 async function waitForLast(side: PurserSide, paymentId: string, deadline: number): Promise<void> {
   while (Date.now() < deadline && (await endsOf(side, [paymentId])).length === 0) await delay(lookMs)
 }

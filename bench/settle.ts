@@ -101,7 +101,7 @@ function settleTable({ official, later, waiting }: Rows): string {
     'payments/tx',
     'service CPU ms',
     'other cores',
-    'asked',
+    'requested',
     'lost',
   ]
   const named: [string, SettleRun[]][] = [
@@ -122,7 +122,7 @@ function settleTable({ official, later, waiting }: Rows): string {
         mid((run) => run.facts.used / run.facts.transactions),
         mid((run) => run.cpuMs.get('service') ?? 0),
         mid((run) => run.coresElsewhere),
-        String(sum(runs.map((run) => run.asked))),
+        String(sum(runs.map((run) => run.requested))),
         String(sum(runs.map(lostOf))),
       ]
     }),

@@ -135,7 +135,7 @@ function verifyBody({ credential }: SignedPayment, walletId: string): string {
   })
 }
 
-/** A wallet of the same account on Tempo, which can be asked for and, without a node here, not be paid. */
+/** A wallet of the same account on Tempo, which challenges can name, but which cannot be paid without a Tempo node here. */
 export function registerTempoWallet({ port, headers }: PurserSide, { bill }: Ground): Promise<string> {
   return register(port, headers, { address: bill.payTo, chain: 'tempo-moderato', supportedTokens: ['pathUSD'] })
 }

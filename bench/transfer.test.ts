@@ -42,7 +42,7 @@ test.each([
   ['with a byte too many', (whole: Buffer) => Buffer.concat([whole, whole.subarray(0, 1)]), false],
   ['with two chunks in the wrong order', swapped, false],
   ['empty', () => Buffer.alloc(0), false],
-])('a download that comes %s is told from a right one', async (_name, change, isRight) => {
+])('a download that comes %s is distinguished from a correct one', async (_name, change, isRight) => {
   const sent = change(Buffer.concat([...content.pieces()]))
   const port = await serve((_request, response) => {
     response.writeHead(200, { 'content-length': sent.length }).end(sent)

@@ -40,7 +40,7 @@ export function createContent(bytes: number): Content {
 }
 
 /** A request with a large body, or a large answer, on a connection of its own. */
-export interface Asked {
+export interface Target {
   readonly port: number
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -53,16 +53,16 @@ const readBytes = 1_048_576
 
 /** Sends a content, with what a form puts around it; answers the status (0 for none), the body and the time until all of it was there. */
 export async function upload(
-  asked: Asked,
+  target: Target,
   content: Content,
   form: { readonly before: string; readonly after: string } = { before: '', after: '' },
 ): Promise<{ readonly status: number; readonly body: string; readonly ms: number }> {
   const began = performance.now()
   const chunks: Buffer[] = []
-  const socket = open(asked.port, (chunk) => chunks.push(Buffer.from(chunk)))
+  const socket = open(target.port, (chunk) => chunks.push(Buffer.from(chunk)))
   const closed = until(socket, 'close')
   const length = Buffer.byteLength(form.before) + content.bytes + Buffer.byteLength(form.after)
-  socket.write(headOf(asked, { 'content-length': String(length) }) + form.before)
+  socket.write(headOf(target, { 'content-length': String(length) }) + form.before)
   for (const piece of content.pieces()) {
     if (!socket.write(piece)) await Promise.race([until(socket, 'drain'), closed])
     if (socket.destroyed) break
@@ -76,38 +76,38 @@ export async function upload(
 
 /** Reads an answer and compares each byte of it; `isRight` when it was 200 and the content, whole. */
 export async function download(
-  asked: Asked,
+  target: Target,
   content: Content,
-): Promise<{ readonly isRight: boolean; readonly told: string; readonly ms: number }> {
+): Promise<{ readonly isRight: boolean; readonly detail: string; readonly ms: number }> {
   const began = performance.now()
   const head = createHead()
   let place = 0
   let isSame = true
-  const socket = open(asked.port, (chunk) => {
+  const socket = open(target.port, (chunk) => {
     const body = head.take(chunk)
     isSame &&= content.isAt(place, body)
     place += body.length
   })
   const closed = until(socket, 'close')
-  socket.write(headOf(asked, {}))
+  socket.write(headOf(target, {}))
   await closed
   const ms = performance.now() - began
   const isRight = head.text().startsWith('HTTP/1.1 200 ') && isSame && place === content.bytes
-  return { isRight, told: `${place} bytes${isSame ? '' : ', others than were stored'}; ${head.text()}`, ms }
+  return { isRight, detail: `${place} bytes${isSame ? '' : ', others than were stored'}; ${head.text()}`, ms }
 }
 
 /** Parts an answer's head from its body as they come in. */
 function createHead(): { take(chunk: Buffer): Buffer; text(): string } {
-  let held: Buffer = Buffer.alloc(0)
+  let received: Buffer = Buffer.alloc(0)
   let end = -1
   return {
     take(chunk) {
       if (end >= 0) return chunk
-      held = Buffer.concat([held, chunk])
-      end = held.indexOf('\r\n\r\n')
-      return end < 0 ? Buffer.alloc(0) : held.subarray(end + 4)
+      received = Buffer.concat([received, chunk])
+      end = received.indexOf('\r\n\r\n')
+      return end < 0 ? Buffer.alloc(0) : received.subarray(end + 4)
     },
-    text: () => held.toString('latin1', 0, end < 0 ? held.length : end),
+    text: () => received.toString('latin1', 0, end < 0 ? received.length : end),
   }
 }
 
@@ -130,7 +130,7 @@ function open(port: number, take: (chunk: Buffer) => void): Socket {
   return socket
 }
 
-function headOf({ method, path, headers }: Asked, more: Readonly<Record<string, string>>): string {
+function headOf({ method, path, headers }: Target, more: Readonly<Record<string, string>>): string {
   const all = { host: '127.0.0.1', connection: 'close', ...headers, ...more }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`

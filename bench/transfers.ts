@@ -30,7 +30,7 @@ const rawAmount = 10_000n
 const rawFunds = 10n ** 12n
 const nativeFunds = 10n ** 20n
 
-/** One of the two, and how it is asked for a transfer out of its n-th wallet. */
+/** One of the two, and how it is sent a transfer out of its n-th wallet. */
 interface Sender {
   readonly name: string
   readonly port: number
@@ -139,9 +139,9 @@ async function burst({ chain }: Ground, sender: Sender, { wallets, count }: Burs
     msMax: runMsMax,
   })
   const cpu = used()
-  const held = await Promise.all(recipients.map((to) => tokenBalance(chain, 'USDC', to)))
+  const balances = await Promise.all(recipients.map((to) => tokenBalance(chain, 'USDC', to)))
   const right = answers.filter(sender.isRight).length
-  const arrived = held.filter((raw) => raw >= rawAmount).length
+  const arrived = balances.filter((raw) => raw >= rawAmount).length
   const ms = answers.map((answer) => answer.ms)
   const bad = answers.find((answer) => !sender.isRight(answer))
   return {
@@ -149,7 +149,7 @@ async function burst({ chain }: Ground, sender: Sender, { wallets, count }: Burs
     p50Ms: quantile(ms, 0.5),
     p99Ms: quantile(ms, 0.99),
     lost: count - Math.min(right, arrived),
-    twice: held.filter((raw) => raw > rawAmount).length,
+    twice: balances.filter((raw) => raw > rawAmount).length,
     cpu,
     count,
     fault: bad && `${bad.status} ${bad.body.slice(0, 300)}`,
@@ -178,7 +178,7 @@ async function compare(
     'service CPU ms',
     'PostgreSQL',
     'anvil',
-    'asked',
+    'requested',
     'lost',
     'twice',
   ]

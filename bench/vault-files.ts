@@ -30,7 +30,7 @@ const warmingMebibytes = 32
 interface Transfer {
   readonly ms: number
   readonly cpuMs: number
-  /** What its process held before, and the most that it held meanwhile. */
+  /** Resident memory of its process before, and its peak meanwhile. */
   readonly idleBytes: number
   readonly peakBytes: number
   readonly coresElsewhere: number
@@ -51,7 +51,7 @@ interface Side {
 /**
  * Compares uploads and downloads of large files with a bare `node:http` server that pipes to and from the same disk, one
  * transfer at a time, each byte of them checked. Answers how many were wrong and how many targets were missed: our share of
- * the bare server's rate, and the most memory that our process ever held while it served.
+ * the bare server's rate, and our process's peak memory while it served.
  */
 export async function benchVaultFiles(plan: FilesPlan, closing: Closing): Promise<number> {
   const home = await startHome()
@@ -136,16 +136,16 @@ async function startBare(directory: string, closing: Closing): Promise<readonly 
   const port = Number(child.ready('port'))
   const sideOf = (kind: 'plain' | 'flushed', name: string): Side => {
     let files = 0
-    const asked = { port, headers: {} }
+    const target = { port, headers: {} }
     return {
       name,
       service: { name: 'service', pid: child.pid },
       async up(content) {
         files += 1
-        const { status, ms } = await upload({ ...asked, method: 'POST', path: `/${kind}/${files}` }, content)
+        const { status, ms } = await upload({ ...target, method: 'POST', path: `/${kind}/${files}` }, content)
         return { ms, fault: status === 201 ? undefined : `${name}: ${status}` }
       },
-      down: (content) => downloaded({ ...asked, path: `/${kind}/${files}` }, content),
+      down: (content) => downloaded({ ...target, path: `/${kind}/${files}` }, content),
     }
   }
   return [sideOf('plain', 'bare node:http'), sideOf('flushed', 'bare node:http, flushed to the disk')]
@@ -168,8 +168,8 @@ async function ours(service: VaultService): Promise<Side> {
     service: { name: 'service', pid: service.child.pid },
     async up(content) {
       const type = { 'content-type': `multipart/form-data; boundary=${boundary}` }
-      const asked = { port, method: 'POST', path: files, headers: { ...headers, ...type } } as const
-      const { status, body, ms } = await upload(asked, content, form)
+      const target = { port, method: 'POST', path: files, headers: { ...headers, ...type } } as const
+      const { status, body, ms } = await upload(target, content, form)
       const { id, size, sha256 } = parseObject(body)
       const isRight = status === 201 && typeof id === 'string' && size === content.bytes && sha256 === content.sha256
       fileId = String(id)
@@ -180,9 +180,9 @@ async function ours(service: VaultService): Promise<Side> {
 }
 
 async function downloaded(
-  asked: { readonly port: number; readonly path: string; readonly headers: Readonly<Record<string, string>> },
+  target: { readonly port: number; readonly path: string; readonly headers: Readonly<Record<string, string>> },
   content: Content,
 ): Promise<Outcome> {
-  const { isRight, told, ms } = await download({ ...asked, method: 'GET' }, content)
-  return { ms, fault: isRight ? undefined : `${asked.path}: ${told}` }
+  const { isRight, detail, ms } = await download({ ...target, method: 'GET' }, content)
+  return { ms, fault: isRight ? undefined : `${target.path}: ${detail}` }
 }

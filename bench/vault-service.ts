@@ -6,7 +6,7 @@ import { postRequest, runLoad } from './load.ts'
 import { parseObject } from './parse.ts'
 import type { Home } from './sides.ts'
 
-/** No chain is asked anything where vaults are measured. */
+/** Vault benchmarks need no chain. */
 const noChain = 'http://127.0.0.1:9'
 const makingMsMax = 60_000
 

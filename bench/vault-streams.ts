@@ -81,8 +81,8 @@ function streamsWithin(plan: StreamsPlan): number {
   return count
 }
 
-function missedTargets(told: readonly StreamsTold[], bytesPerStream: readonly number[]): number {
-  const late = told.filter(({ ms }) => quantile(ms, 0.99) > p99MsMax).length
+function missedTargets(runs: readonly StreamDelivery[], bytesPerStream: readonly number[]): number {
+  const late = runs.filter(({ ms }) => quantile(ms, 0.99) > p99MsMax).length
   const large = bytesPerStream.filter((bytes) => bytes > bytesPerStreamMax).length
   if (late > 0) console.log(`  MISSED: an event to all streams within ${p99MsMax} ms (p99)`)
   if (large > 0) console.log(`  MISSED: at most ${bytesPerStreamMax / 1_000} kB for each stream`)
@@ -93,17 +93,17 @@ function coresOf(usedMs: ReadonlyMap<string, number>, ms: number): string {
   return [...usedMs].map(([name, used]) => `${name} ${figure(used / ms)}`).join(', ')
 }
 
-function tableOf(told: Readonly<Record<string, StreamsTold>>): string {
-  const rows = Object.entries(told).map(([name, { ms, missing }]) => [
+function tableOf(runs: Readonly<Record<string, StreamDelivery>>): string {
+  const rows = Object.entries(runs).map(([name, { ms, missing }]) => [
     name,
     ...[0.5, 0.99, 1].map((share) => figure(quantile(ms, share))),
     String(ms.length),
     String(missing),
   ])
-  return table(['an event to all streams', 'p50 ms', 'p99 ms', 'last ms', 'told', 'missing'], rows)
+  return table(['an event to all streams', 'p50 ms', 'p99 ms', 'last ms', 'delivered', 'missing'], rows)
 }
 
-interface StreamsTold {
+interface StreamDelivery {
   /** Of each event at each stream. */
   readonly ms: readonly number[]
   readonly missing: number
@@ -112,14 +112,14 @@ interface StreamsTold {
 /** Emits events one after the other into every vault, each once all streams have the one before, or too late for that. */
 async function tellAll(
   { port, headers }: VaultService,
-  told: { readonly streams: readonly Stream[]; readonly vaultIds: readonly string[]; readonly events: number },
-): Promise<StreamsTold> {
+  runs: { readonly streams: readonly Stream[]; readonly vaultIds: readonly string[]; readonly events: number },
+): Promise<StreamDelivery> {
   const ms: number[] = []
   let missing = 0
-  for (let event = 0; event < told.events; event++) {
-    const body = JSON.stringify({ event: 'progress', payload: { done: event, of: told.events } })
-    const requests = told.vaultIds.map((id) => postRequest(`/vaults/${id}/emit`, body, headers))
-    const arrivals = told.streams.map((stream) => stream.next(eventMsMax))
+  for (let event = 0; event < runs.events; event++) {
+    const body = JSON.stringify({ event: 'progress', payload: { done: event, of: runs.events } })
+    const requests = runs.vaultIds.map((id) => postRequest(`/vaults/${id}/emit`, body, headers))
+    const arrivals = runs.streams.map((stream) => stream.next(eventMsMax))
     const began = performance.now()
     const { answers } = await runLoad({ port, connections: Math.min(8, requests.length), requests, msMax: eventMsMax })
     missing += answers.filter(({ status }) => status !== 201).length

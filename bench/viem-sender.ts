@@ -7,7 +7,7 @@ import { isRecord } from './parse.ts'
 
 /**
  * What somebody writes who sends tokens with viem: `writeContract` under its nonce manager, then the receipt. Behind HTTP, since that is
- * how the other side is asked, with JSON-RPC batching and receipts polled often, which measured best.
+ * how the other side is called, with JSON-RPC batching and receipts polled often, which measured best.
  */
 await runAsChild(async () => {
   const transport = http(setting('BENCH_RPC_URL'), { batch: true })

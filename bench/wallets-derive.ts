@@ -54,10 +54,10 @@ export async function benchDerive(plan: DerivePlan, closing: Closing): Promise<n
     wrong.push(bulk.wrong)
     for (const [index, way] of ways.entries()) alone[index]?.push(perSecondOf(way, plan.derivedMs))
   }
-  return told(plan, { ways, alone, stored, wrong: sum(wrong) })
+  return report(plan, { ways, alone, stored, wrong: sum(wrong) })
 }
 
-function told(
+function report(
   plan: DerivePlan,
   found: {
     readonly ways: readonly Way[]

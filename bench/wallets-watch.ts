@@ -56,23 +56,23 @@ export async function benchWatch(plan: WatchPlan, closing: Closing): Promise<num
   console.log(
     table(
       head,
-      runs.map(({ told, missing }) => [
-        Number(told.addresses).toLocaleString('en-US'),
-        figure(1_000 / told.msPerBlock),
-        figure(told.msPerBlock),
-        figure(told.cpuMsPerBlock),
-        figure(1_000 / told.cpuMsPerBlock),
-        figure(told.lookupsPerSecond),
-        figure(told.setBytes / 1e6),
-        figure(told.residentBytes / 1e6),
-        figure(told.loadMs / 1_000),
+      runs.map(({ figures, missing }) => [
+        Number(figures.addresses).toLocaleString('en-US'),
+        figure(1_000 / figures.msPerBlock),
+        figure(figures.msPerBlock),
+        figure(figures.cpuMsPerBlock),
+        figure(1_000 / figures.cpuMsPerBlock),
+        figure(figures.lookupsPerSecond),
+        figure(figures.setBytes / 1e6),
+        figure(figures.residentBytes / 1e6),
+        figure(figures.loadMs / 1_000),
         String(missing),
       ]),
     ),
   )
   const [least, most] = [runs[0], runs.at(-1)]
-  const isDearer = (most?.told.cpuMsPerBlock ?? 0) > (least?.told.cpuMsPerBlock ?? 0) * costFactorMost
-  const isLarge = (most?.told.setBytes ?? 0) > memoryMostMb * 1e6
+  const isDearer = (most?.figures.cpuMsPerBlock ?? 0) > (least?.figures.cpuMsPerBlock ?? 0) * costFactorMost
+  const isLarge = (most?.figures.setBytes ?? 0) > memoryMostMb * 1e6
   console.log(`  the set of the most addresses stays under ${memoryMostMb} MB: ${isLarge ? 'NO' : 'yes'}`)
   console.log(`  a block costs no more among more addresses: ${isDearer ? 'NO' : 'yes'}`)
   return runs.reduce((sum, { missing }) => sum + missing, 0) + Number(isDearer) + Number(isLarge)
@@ -113,7 +113,7 @@ async function runWith(db: Db, databaseUrl: string, { addresses, blocks, transfe
     BENCH_BLOCKS: String(blocks),
     NODE_OPTIONS: '--expose-gc',
   })
-  const told = Object.fromEntries(measures.map((name) => [name, Number(side.ready(name))])) as Record<
+  const figures = Object.fromEntries(measures.map((name) => [name, Number(side.ready(name))])) as Record<
     (typeof measures)[number],
     number
   >
@@ -121,7 +121,7 @@ async function runWith(db: Db, databaseUrl: string, { addresses, blocks, transfe
   await side.stop()
   await stopNode()
   // Every block from the first on, the 20 of the warm-up and the one at 0 too.
-  return { told, missing: Math.abs((blocks + 21) * paidPerBlock - Number(found.count)) }
+  return { figures, missing: Math.abs((blocks + 21) * paidPerBlock - Number(found.count)) }
 }
 
 /** Has so many random addresses watched, and nothing seen yet. */

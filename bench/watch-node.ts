@@ -3,7 +3,7 @@ import { listen, runAsChild, setting } from './child-side.ts'
 import { isRecord } from './parse.ts'
 
 /**
- * A node that serves blocks full of transfers, made as they are asked for: its own process, so that its work is nobody else's. The head is the
+ * A node that serves blocks full of transfers, made on request: its own process, so that its work is nobody else's. The head is the
  * block that was named last at /head/<number>.
  */
 const chainId = Number(setting('BENCH_CHAIN_ID'))

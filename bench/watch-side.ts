@@ -64,7 +64,7 @@ await runAsChild(async () => {
   await persistently(follow)
   const ms = performance.now() - began
   const cpu = process.cpuUsage(cpuBefore)
-  const told = {
+  const figures = {
     addresses: String(watched.size),
     loadMs: String(loadMs),
     setBytes: String(after - before),
@@ -74,7 +74,7 @@ await runAsChild(async () => {
     lookupsPerSecond: String(lookups(watched)),
   }
   return {
-    ready: told,
+    ready: figures,
     async stop() {
       await outbound.close()
       await db.close()
@@ -109,8 +109,8 @@ function lookups(watched: { hasTopic(topic: string): boolean }): number {
   )
   const rounds = 250
   const began = performance.now()
-  let held = 0
-  for (let round = 0; round < rounds; round += 1) for (const topic of topics) if (watched.hasTopic(topic)) held += 1
-  if (held > 0) throw new Error('a stranger is watched')
+  let found = 0
+  for (let round = 0; round < rounds; round += 1) for (const topic of topics) if (watched.hasTopic(topic)) found += 1
+  if (found > 0) throw new Error('a stranger is watched')
   return (rounds * topics.length * 1_000) / (performance.now() - began)
 }

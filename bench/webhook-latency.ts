@@ -21,7 +21,7 @@ const arrivalMsMax = 20_000
 const paceMs = 5
 
 /** What one measurement gave: of each event, the milliseconds from its commit to the receiver's socket. */
-interface Told {
+interface Latencies {
   readonly name: string
   readonly ms: readonly number[]
   readonly missing: number
@@ -52,7 +52,7 @@ export async function benchWebhookLatency(plan: LatencyPlan, ground: WebhookGrou
   return [alone, own, beside].reduce((sum, { missing }) => sum + missing, 0) + missed(alone, beside)
 }
 
-function missed(alone: Told, beside: Told): number {
+function missed(alone: Latencies, beside: Latencies): number {
   const [p95, p95Beside] = [quantile(alone.ms, 0.95), quantile(beside.ms, 0.95)]
   const faults = [
     ...(p95 < p95MsMax ? [] : [`p95 under ${p95MsMax} ms`]),
@@ -63,7 +63,7 @@ function missed(alone: Told, beside: Told): number {
 }
 
 /** From the moment in which the commit was acknowledged. */
-async function committedElsewhere(ground: WebhookGround, name: string, events: number): Promise<Told> {
+async function committedElsewhere(ground: WebhookGround, name: string, events: number): Promise<Latencies> {
   const began = await ground.countArrived()
   const committed = new Map<string, number>()
   await atRate(events, async () => {
@@ -73,10 +73,10 @@ async function committedElsewhere(ground: WebhookGround, name: string, events: n
   return { name, ...(await waitsOf(ground, '/latency', began, committed)) }
 }
 
-/** From the moment in which the request was sent: the commit comes after it, so the wait is told too long and never too short. */
-async function causedByRequests(ground: WebhookGround, { path }: Hook, events: number): Promise<Told> {
+/** From the moment in which the request was sent: the commit comes after it, so the measured wait is too long and never too short. */
+async function causedByRequests(ground: WebhookGround, { path }: Hook, events: number): Promise<Latencies> {
   const began = await ground.countArrived()
-  const asked = new Map<string, number>()
+  const requestedAt = new Map<string, number>()
   const { port, headers } = ground.service
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 16 })
   const request = {
@@ -90,10 +90,10 @@ async function causedByRequests(ground: WebhookGround, { path }: Hook, events: n
     const answer = await pool.request(request)
     const { id } = parseObject(await answer.body.text())
     if (typeof id !== 'string') throw new Error(`no event was triggered: ${answer.statusCode}`)
-    asked.set(id, at)
+    requestedAt.set(id, at)
   })
   await pool.close()
-  return { name: 'caused by a request to the same process', ...(await waitsOf(ground, path, began, asked)) }
+  return { name: 'caused by a request to the same process', ...(await waitsOf(ground, path, began, requestedAt)) }
 }
 
 async function waitsOf(
@@ -101,7 +101,7 @@ async function waitsOf(
   path: string,
   began: number,
   since: ReadonlyMap<string, number>,
-): Promise<Pick<Told, 'ms' | 'missing'>> {
+): Promise<Pick<Latencies, 'ms' | 'missing'>> {
   const end = now() + arrivalMsMax
   let first = new Map<string, number>()
   do {

@@ -40,14 +40,14 @@ await runAsChild(async () => {
 })
 
 function serve(socket: net.Socket): void {
-  let held: Buffer = Buffer.alloc(0)
+  let received: Buffer = Buffer.alloc(0)
   sockets.add(socket)
   socket.on('error', () => {}).on('close', () => sockets.delete(socket))
   socket.on('data', (chunk: Buffer) => {
-    held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
-    for (let length = requestLength(held); length !== undefined; length = requestLength(held)) {
-      const answer = answerTo(held.subarray(0, length))
-      held = held.subarray(length)
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+    for (let length = requestLength(received); length !== undefined; length = requestLength(received)) {
+      const answer = answerTo(received.subarray(0, length))
+      received = received.subarray(length)
       if (answer !== undefined) socket.write(answer)
     }
   })

@@ -5,7 +5,7 @@ import type { Tool } from './tool.ts'
 export interface OpenKeys {
   /** The key for this call: that of an equal call which is still open, otherwise a new one. Undefined where too many are open. */
   readonly open: (tool: Tool, given: Arguments) => string | undefined
-  /** The caller was told how it ended, so that an equal call is meant as another one. */
+  /** The caller knows the outcome, so an equal call is a new one. */
   readonly close: (tool: Tool, given: Arguments) => void
 }
 

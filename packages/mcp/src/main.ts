@@ -9,10 +9,10 @@ import type { Tool } from './tool.ts'
 import { version } from './version.ts'
 
 // Stdout is the protocol: while it is served, everything for people goes to stderr.
-const asked = readOptions(process.argv.slice(2))
-if (asked.kind === 'not-understood') end(`${asked.why}\n\n${usage}`)
-else if (asked.kind !== 'serve') process.stdout.write(asked.kind === 'help' ? usage : `${version()}\n`)
-else await serve(asked.tools).catch((error: unknown) => end(`${reasonOf(error)}\n`))
+const options = readOptions(process.argv.slice(2))
+if (options.kind === 'not-understood') end(`${options.why}\n\n${usage}`)
+else if (options.kind !== 'serve') process.stdout.write(options.kind === 'help' ? usage : `${version()}\n`)
+else await serve(options.tools).catch((error: unknown) => end(`${reasonOf(error)}\n`))
 
 async function serve(tools: readonly Tool[]): Promise<void> {
   const { purser, environment, baseUrl } = await serviceOf({ options: {} }, systemIo())

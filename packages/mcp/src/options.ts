@@ -1,17 +1,17 @@
 import { parseArgs } from 'node:util'
 import { tools } from './generated/tools.ts'
-import { isReading, roomOf, type Tool } from './tool.ts'
+import { groupOf, isReading, type Tool } from './tool.ts'
 
-/** What the program was asked to do: one of the two questions, to serve these tools, or nothing that it understands. */
-export type Asked =
+/** The parsed command line: help or version, the tools to serve, or a usage error. */
+export type ParsedOptions =
   | { readonly kind: 'help' | 'version' }
   | { readonly kind: 'serve'; readonly tools: readonly Tool[] }
   | { readonly kind: 'not-understood'; readonly why: string }
 
-const rooms = [...new Set(tools.map(roomOf))]
+const groups = [...new Set(tools.map(groupOf))]
 
-/** Reads the command line. A room that does not exist is refused, so that nobody believes to have fewer tools than there are. */
-export function readOptions(args: readonly string[]): Asked {
+/** Reads the command line. An unknown group is an error, so that a typo never serves other tools than intended. */
+export function readOptions(args: readonly string[]): ParsedOptions {
   try {
     const { values } = parseArgs({
       args: [...args],
@@ -30,19 +30,19 @@ export function readOptions(args: readonly string[]): Asked {
   }
 }
 
-function offered(only: readonly string[] = rooms, isWanted: (tool: Tool) => boolean): Asked {
-  const unknown = only.find((room) => !rooms.includes(room))
+function offered(only: readonly string[] = groups, isWanted: (tool: Tool) => boolean): ParsedOptions {
+  const unknown = only.find((group) => !groups.includes(group))
   if (unknown !== undefined)
-    return { kind: 'not-understood', why: `There are no tools ${unknown}: ${rooms.join(', ')}.` }
-  return { kind: 'serve', tools: tools.filter((tool) => only.includes(roomOf(tool)) && isWanted(tool)) }
+    return { kind: 'not-understood', why: `There are no tools ${unknown}: ${groups.join(', ')}.` }
+  return { kind: 'serve', tools: tools.filter((tool) => only.includes(groupOf(tool)) && isWanted(tool)) }
 }
 
-export const usage: string = `usage: purser-mcp [--read-only] [--only <rooms>]
+export const usage: string = `usage: purser-mcp [--read-only] [--only <groups>]
 
 Serves Purser's tools to an agent over the Model Context Protocol, on stdin and stdout.
 
   --read-only      only tools that change nothing
-  --only <rooms>   only the tools of these, with commas: ${rooms.join(',')}
+  --only <groups>  only tools of these groups, separated by commas: ${groups.join(',')}
   --version, -v
   --help, -h
 

@@ -67,8 +67,8 @@ function toolOf(path: string, verb: string, operation: ApiOperation): Tool {
 
 /** `wallets.children.create` is shown to people as "Wallets: children create". */
 function titleOf(operationId: string): string {
-  const [room = '', ...rest] = operationId.split('.').map((word) => word.replace(/[A-Z]/g, ' $&').toLowerCase())
-  return `${room.charAt(0).toUpperCase()}${room.slice(1)}: ${rest.join(' ')}`
+  const [group = '', ...rest] = operationId.split('.').map((word) => word.replace(/[A-Z]/g, ' $&').toLowerCase())
+  return `${group.charAt(0).toUpperCase()}${group.slice(1)}: ${rest.join(' ')}`
 }
 
 function descriptionOf({ summary, description }: ApiOperation, answers: Tool['answers'], effect: Effect): string {

@@ -8,7 +8,7 @@ export interface Fault {
   readonly message: string
 }
 
-/** A call as the service is asked it. */
+/** The HTTP request of a tool call. */
 export interface ServiceRequest {
   readonly path: `/${string}`
   readonly query: Readonly<Record<string, string | number | boolean>>

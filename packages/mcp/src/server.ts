@@ -13,7 +13,7 @@ import { callTool, type Means } from './call.ts'
 import { operationTemplate, readResource, resources } from './documents.ts'
 import { annotationsOf, type Tool } from './tool.ts'
 
-/** Who is served: what a model is told of the service before it calls anything. */
+/** The server instructions: what a model reads about the service before its first call. */
 export interface Served extends Means {
   readonly version: string
   readonly environment: 'test' | 'live'

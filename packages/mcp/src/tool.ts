@@ -32,13 +32,13 @@ export function isReading({ effect }: Pick<Tool, 'effect'>): boolean {
   return effect === 'reads' || effect === 'searches'
 }
 
-/** Whether the call goes out with an Idempotency-Key that the caller is told. */
+/** Whether the call carries an Idempotency-Key, which the result names. */
 export function takesKey({ places }: Pick<Tool, 'places'>): boolean {
   return places.idempotencyKey === 'key'
 }
 
-/** The room of the service that a tool belongs to: the first word of its operation. */
-export function roomOf({ operationId }: Pick<Tool, 'operationId'>): string {
+/** The group of a tool: the first word of its operation. */
+export function groupOf({ operationId }: Pick<Tool, 'operationId'>): string {
   return operationId.split('.')[0] ?? operationId
 }
 

@@ -20,7 +20,7 @@ async function transfersOf(walletId: string): Promise<number> {
   return (await stage.world.call(stage.key, 'GET', `/wallet-infra/transfers?fromWalletId=${walletId}`)).list.length
 }
 
-test('a client is told of every tool with its hints, of the environment and of the guides, and of no key', async () => {
+test('a client sees every tool with its hints, the environment and the guides, and no key', async () => {
   const { client, log } = await anAgent(env)
   const { tools: listed } = await client.listTools()
   expect(listed.map(({ name }) => name)).toEqual(tools.map(({ name }) => name))
@@ -35,7 +35,7 @@ test('a client is told of every tool with its hints, of the environment and of t
   expect(everything).not.toContain(stage.key.slice(12))
 })
 
-test('with a live key a client is told that money is real', async () => {
+test('with a live key the instructions state that money is real', async () => {
   const { client } = await anAgent({ ...env, PURSER_API_KEY: stage.org.liveKey })
   expect(client.getInstructions()).toMatch(/^LIVE environment/)
 })
@@ -83,7 +83,7 @@ test('a long list is read page by page, twenty at a time unless the agent says o
   expect((await call('wallets_children_list', { id: master.id, limit: 5 })).said.items).toHaveLength(5)
 })
 
-test('a transfer that is sent twice with one idempotencyKey moves money once, and both are told of the same', async () => {
+test('a transfer that is sent twice with one idempotencyKey moves money once, and both results are equal', async () => {
   const { call } = await anAgent(env)
   const master = await aMaster(stage)
   const body = bodyFrom(master)
@@ -95,7 +95,7 @@ test('a transfer that is sent twice with one idempotencyKey moves money once, an
   expect(await transfersOf(master.id)).toBe(1)
 })
 
-test('a transfer without a key is told the key that was made for it, and the next one is another transfer', async () => {
+test('the result of a transfer without a key names the generated key, and the next one is another transfer', async () => {
   const { call } = await anAgent(env)
   const master = await aMaster(stage)
   const body = bodyFrom(master)

@@ -74,18 +74,21 @@ test.each([
   ['the first one is still at work', problem(409, 'idempotency-in-progress')],
   ['the service is in trouble', problem(503, 'chain-unavailable')],
   ['somebody on the way refused', { status: 404, text: '<html>' }],
-])('a transfer whose first answer was lost keeps its key, when the second attempt is told: %s', async (_, answer) => {
-  const { call } = await agent()
-  fake.seen.length = 0
-  fake.script('/wallet-infra/transfer', 'reset', answer)
-  const lost = await call('transfers_create', body)
-  expect(lost).toMatchObject({ isError: true, read: { advice: expect.stringContaining('may or may not') } })
-  fake.script('/wallet-infra/transfer', { status: 201, body: sent })
-  const again = await call('transfers_create', body)
-  expect([keysSent(), again.said.idempotencyKey]).toEqual([[lost.read.idempotencyKey], lost.read.idempotencyKey])
-})
+])(
+  'a transfer whose first answer was lost keeps its key, when the second attempt is answered: %s',
+  async (_, answer) => {
+    const { call } = await agent()
+    fake.seen.length = 0
+    fake.script('/wallet-infra/transfer', 'reset', answer)
+    const lost = await call('transfers_create', body)
+    expect(lost).toMatchObject({ isError: true, read: { advice: expect.stringContaining('may or may not') } })
+    fake.script('/wallet-infra/transfer', { status: 201, body: sent })
+    const again = await call('transfers_create', body)
+    expect([keysSent(), again.said.idempotencyKey]).toEqual([[lost.read.idempotencyKey], lost.read.idempotencyKey])
+  },
+)
 
-test('a transfer that was refused for what it is has a new key when it is asked for again', async () => {
+test('a transfer that was refused for what it is has a new key when it is requested again', async () => {
   const { call } = await agent()
   fake.seen.length = 0
   fake.script('/wallet-infra/transfer', problem(422, 'insufficient-balance'))

@@ -27,7 +27,7 @@ test('help and version are answered without a key', async () => {
 test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
   ['an unknown option', ['--key', 'x'], env, /--key/],
   ['an argument', ['serve'], env, /serve/],
-  ['a room without tools', ['--only', 'wallets,organisations'], env, /no tools organisations: .*vaults/],
+  ['a group without tools', ['--only', 'wallets,organisations'], env, /no tools organisations: .*vaults/],
   ['nobody who is logged in', [], {}, /Nobody is logged in/],
   ['a key that was mistyped', [], { ...env, PURSER_API_KEY: `${env.PURSER_API_KEY}x` }, /missing or mistyped/],
   ['a service that anybody can pose as', [], { ...env, PURSER_BASE_URL: 'http://pay.example.com' }, /https/],

@@ -74,7 +74,7 @@ export function uint256ToBytes(value: bigint): Uint8Array {
   return bytes
 }
 
-/** The unsigned integer held by 32 big-endian bytes at `offset`. Throws a `RangeError` where they are not there. */
+/** The unsigned integer in 32 big-endian bytes at `offset`. Throws a `RangeError` where they are not there. */
 export function readUint256(bytes: Uint8Array, offset = 0): bigint {
   if (offset < 0 || offset + 32 > bytes.length) throw new RangeError('no 32 bytes there')
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset, 32)

@@ -119,8 +119,7 @@ export function encodeAggregate3(calls: readonly Call3[]): Hex {
  */
 export function decodeAggregate3(data: Hex, count: number): readonly Call3Result[] {
   const words = wordsOf(data)
-  if (smallUint(words, 0) !== 32 || smallUint(words, 1) !== count)
-    throw new AbiMalformed('not the results that were asked for')
+  if (smallUint(words, 0) !== 32 || smallUint(words, 1) !== count) throw new AbiMalformed('not the requested results')
   const results: Call3Result[] = []
   let at = 2 + count
   for (let i = 0; i < count; i++) {
@@ -130,7 +129,7 @@ export function decodeAggregate3(data: Hex, count: number): readonly Call3Result
     results.push({ success: readBool(words, at), returnData: bytes })
     at += 2 + wordCount
   }
-  if (words.length !== at * wordDigits) throw new AbiMalformed('more than was asked for')
+  if (words.length !== at * wordDigits) throw new AbiMalformed('more than was requested')
   return results
 }
 

@@ -10,7 +10,7 @@ function usdc(address: Address, domainName: 'USD Coin' | 'USDC'): TokenInfo {
   return { symbol: 'USDC', name: 'USD Coin', address, decimals: 6, eip3009: true, eip712 }
 }
 
-/** Tether without EIP-3009: it can be held, counted and sent, but not paid with by a signature. */
+/** Tether without EIP-3009: it can be owned, counted and sent, but not paid with by a signature. */
 function usdt(address: Address): TokenInfo {
   return { symbol: 'USDT', name: 'Tether USD', address, decimals: 6, eip3009: false, eip712: null }
 }

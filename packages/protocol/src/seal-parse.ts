@@ -3,7 +3,7 @@ import { canonicalJson } from './canonical-json.ts'
 import type { ItemProof, SealedItem, SealKey, SealManifest, SealProof, SealStatement } from './seal.ts'
 import { type Cursor, enter, list, member, note, optionalObject, type Trouble, text } from './x402/fields.ts'
 
-/** The bounds of a manifest. A room that fills vaults keeps to these or to tighter ones, so that every vault can be sealed. */
+/** The bounds of a manifest. A writer of vaults keeps these bounds or tighter ones, so that every vault can be sealed. */
 export const sealLimits = {
   itemsMax: 100_000,
   nameLengthMax: 4_096,

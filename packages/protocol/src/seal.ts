@@ -21,7 +21,7 @@ export type SealedItem = {
 }
 
 /**
- * What a vault held when it was sealed. Items stand in the order of their ids (by UTF-16 code units), each once; `eventsHead` is
+ * The contents of a vault when it was sealed. Items stand in the order of their ids (by UTF-16 code units), each once; `eventsHead` is
  * that of every event before the seal's own; `payment` is the receipt of what paid for it, or null; `sealedAt` is UTC to the
  * millisecond. There are no other members.
  */

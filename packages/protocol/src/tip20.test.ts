@@ -30,7 +30,7 @@ test('a transfer with a memo is encoded as viem encodes it, and both transfers a
   )
 })
 
-test('a keyed nonce is asked for as viem asks, of the contract that viem names', () => {
+test('a keyed nonce is read as viem reads it, from the contract that viem names', () => {
   expect(tempoNonceManager).toBe(Addresses.nonceManager)
   fc.assert(
     fc.property(address, uint256, (account, nonceKey) => {

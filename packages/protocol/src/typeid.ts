@@ -47,12 +47,12 @@ export function uuidV7(unixMs: number, random10: Uint8Array): Uint8Array {
 function encodeSuffix(bytes: Uint8Array): string {
   let text = ''
   let bits = 0
-  let held = 2
+  let bitCount = 2
   for (const byte of bytes) {
     bits = (bits << 8) | byte
-    held += 8
-    for (; held >= 5; held -= 5) text += alphabet[(bits >>> (held - 5)) & 31]
-    bits &= (1 << held) - 1
+    bitCount += 8
+    for (; bitCount >= 5; bitCount -= 5) text += alphabet[(bits >>> (bitCount - 5)) & 31]
+    bits &= (1 << bitCount) - 1
   }
   return text
 }
@@ -60,15 +60,15 @@ function encodeSuffix(bytes: Uint8Array): string {
 function decodeSuffix(suffix: string): Uint8Array {
   const bytes = new Uint8Array(16)
   let bits = 0
-  let held = -2
+  let bitCount = -2
   let at = 0
   for (const letter of suffix) {
     bits = (bits << 5) | alphabet.indexOf(letter)
-    held += 5
-    if (held >= 8) {
-      held -= 8
-      bytes[at++] = (bits >>> held) & 0xff
-      bits &= (1 << held) - 1
+    bitCount += 5
+    if (bitCount >= 8) {
+      bitCount -= 8
+      bytes[at++] = (bits >>> bitCount) & 0xff
+      bits &= (1 << bitCount) - 1
     }
   }
   return bytes

@@ -102,10 +102,10 @@ export async function paymentV1(changes: Partial<Authorization> = {}): Promise<P
   return { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }
 }
 
-export function judge(payload: PaymentPayload, asked = expected, now = nowSeconds): AuthorizationVerdict {
+export function judge(payload: PaymentPayload, wanted = expected, now = nowSeconds): AuthorizationVerdict {
   return checkAuthorization({
     payload,
-    expected: asked,
+    expected: wanted,
     nowSeconds: now,
     recover,
     keccak: keccak256,

@@ -124,11 +124,11 @@ test('a credential is found with and without its scheme, in any case, padded, an
 
 test('a credential of at most 32 KB is read, scheme included, and a longer one is not', () => {
   const filled = (size: number) => `Payment    ${wire({ ...sample, payload: { a: 'x'.repeat(size) } }).slice(8)}`
-  const room = Math.floor(((mppCredentialLengthMax - filled(0).length) * 3) / 4)
-  expect(filled(room).length).toBeLessThanOrEqual(mppCredentialLengthMax)
-  expect(readOf(filled(room)).payload).toEqual({ a: 'x'.repeat(room) })
-  expect(filled(room + 3).length).toBeGreaterThan(mppCredentialLengthMax)
-  expect(faultOf(filled(room + 3))).toEqual({
+  const capacity = Math.floor(((mppCredentialLengthMax - filled(0).length) * 3) / 4)
+  expect(filled(capacity).length).toBeLessThanOrEqual(mppCredentialLengthMax)
+  expect(readOf(filled(capacity)).payload).toEqual({ a: 'x'.repeat(capacity) })
+  expect(filled(capacity + 3).length).toBeGreaterThan(mppCredentialLengthMax)
+  expect(faultOf(filled(capacity + 3))).toEqual({
     reason: 'malformed-credential',
     path: '',
     message: 'must be at most 32 KB',

@@ -195,17 +195,17 @@ test('signatures of contract accounts are handed on as they are, those of accoun
 test('a token without EIP-3009 cannot be paid with, whatever was signed', async () => {
   const ethereum = must(networkByName('ethereum'))
   const usdt = must(tokenBySymbol(ethereum, 'USDT'))
-  const asked = { ...expected, network: ethereum, token: usdt }
+  const wanted = { ...expected, network: ethereum, token: usdt }
   const payment = await withAccepted({ network: 'eip155:1', asset: usdt.address })
-  expect(judge(payment, asked)).toMatchObject({ reason: 'invalid_exact_evm_eip3009_not_supported' })
-  expect(judge({ ...(await paymentV1()), network: 'ethereum' }, asked)).toMatchObject({
+  expect(judge(payment, wanted)).toMatchObject({ reason: 'invalid_exact_evm_eip3009_not_supported' })
+  expect(judge({ ...(await paymentV1()), network: 'ethereum' }, wanted)).toMatchObject({
     reason: 'invalid_exact_evm_eip3009_not_supported',
   })
 })
 
 test('the official facilitator, whose node says yes to everything, gives the same verdict on every mutation', async () => {
   resetAssetContractCache()
-  const unused = () => Promise.reject(new Error('not asked'))
+  const unused = () => Promise.reject(new Error('not wanted'))
   const facilitator = new ExactEvmScheme({
     getAddresses: () => [stranger.address],
     getCode: ({ address }) => Promise.resolve(address === expected.token.address ? '0x60' : undefined),

@@ -55,7 +55,7 @@ type Proof = {
 /**
  * Judges an EIP-3009 payment by everything that needs no chain, and names the first fault in the order of the reference
  * implementation: scheme, domain, network, signature, recipient, validBefore, validAfter, value. What version 2 says that it
- * accepted must be what was asked for, or a payer could pay the price of something else. Both versions want
+ * accepted must be what the requirements name, or a payer could pay the price of something else. Both versions want
  * exactly the amount. A verdict `ok` of another kind than `eoa` is not a proof yet.
  * Source: @x402/evm 2.27.0 `exact/facilitator/eip3009.ts` and `exact/v1/facilitator/scheme.ts`.
  */
@@ -76,7 +76,7 @@ export function checkAuthorization(check: AuthorizationCheck): AuthorizationVerd
   return { ok: true, payer, authorization, digest, deployment: undefined, ...proof }
 }
 
-/** Why the payment answers another question than the one that was asked, before anything is hashed. */
+/** Why the payment does not belong to these requirements. Checked before anything is hashed. */
 function whyNotOffered(payload: PaymentPayload, expected: Expected): Reason | undefined {
   const { network, token } = expected
   if (payload.x402Version === 1) {
@@ -96,7 +96,7 @@ function whyNotOffered(payload: PaymentPayload, expected: Expected): Reason | un
   return whyNotDomain(accepted.extra, token)
 }
 
-/** Why what was signed does not pay for what was asked. */
+/** Why the signed authorization does not match the requirements. */
 function whyNotPayable(
   payload: PaymentPayload,
   authorization: TransferAuthorization,
@@ -120,7 +120,7 @@ function whyNotPayable(
 
 /**
  * The signature comes before what was signed, but an unproven one would need the chain. Since the payment is refused in any case, it is not
- * asked: 65 bytes that recover to somebody else are an ordinary account's payment that was changed, nearly always.
+ * called: 65 bytes that recover to somebody else are an ordinary account's payment that was changed, nearly always.
  */
 function firstReason(proof: Proof, refusal: Reason): Reason {
   return proof.signatureKind === 'unproven' ? 'invalid_exact_evm_signature' : refusal

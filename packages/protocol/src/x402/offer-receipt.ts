@@ -7,7 +7,7 @@ const version = 1
 
 /**
  * What a server that signs an offer says: this resource, for this payment, until then. `validUntil` in Unix seconds. A payer who keeps
- * it can prove what was asked, whatever the server says later (section 4).
+ * it can prove what was offered, whatever the server says later (section 4).
  */
 export function offerPayload(offer: {
   readonly resourceUrl: string

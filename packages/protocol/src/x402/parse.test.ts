@@ -130,7 +130,7 @@ test('numbers of an authorization are decimal digits below 2^256 and nothing els
   }
 })
 
-test('other versions, schemes and payloads are told apart by their reason', async () => {
+test('other versions, schemes and payloads are distinguished by their reason', async () => {
   const payment = await paymentV2()
   const reasonOf = (value: unknown) => {
     const parsed = parsePaymentPayload(value)
