@@ -33,6 +33,7 @@ export type {
 export type {
   Balance,
   ChildAddress,
+  ChildAddressChange,
   MasterWallet,
   MasterWalletChange,
   NewChildAddresses,
@@ -96,6 +97,7 @@ export type {
   NewVaultEvent,
   NewVaultToken,
   Vault,
+  VaultChange,
   VaultDocument,
   VaultEvent,
   VaultFile,
@@ -106,6 +108,7 @@ export type {
 } from './vault-records.ts'
 export type {
   ByoWallet,
+  ByoWalletChange,
   Chain,
   ChainName,
   NewByoWallet,

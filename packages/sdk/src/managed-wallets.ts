@@ -15,6 +15,7 @@ export type Sweep = Answer<operations['wallets.sweeps.get']>
 export type SweepSummary = Item<operations['wallets.sweeps.list']>
 export type NewChildAddresses = Body<operations['wallets.children.create']>
 export type ChildAddress = Answer<operations['wallets.children.get']>
+export type ChildAddressChange = Body<operations['wallets.children.update']>
 export type WalletPolicy = Answer<operations['wallets.master.policy.get']>
 export type PolicyDocument = Body<operations['wallets.master.policy.set']>
 export type Balance = Item<operations['wallets.master.balances']>
@@ -37,6 +38,12 @@ export function masterWalletsOf(send: Send) {
       list(send, `${master}/transactions`, { ...options, params: { id }, query }),
     update: (id: string, body: MasterWalletChange, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'PATCH', master, { ...options, params: { id }, body }),
+    /** Takes a wallet that holds nothing out of use; what arrives later is still reported. */
+    retire: (id: string, options?: CallOptions): Promise<void> =>
+      call(send, 'DELETE', master, { ...options, params: { id } }),
+    /** Takes a retired wallet into use again. */
+    restore: (id: string, options?: CallOptions): Promise<MasterWallet> =>
+      call(send, 'POST', `${master}/restore`, { ...options, params: { id } }),
     /** What may leave the wallet and its children. */
     policy: {
       get: (id: string, options?: CallOptions): Promise<WalletPolicy> =>
@@ -75,6 +82,8 @@ export function childAddressesOf(send: Send) {
       list(send, `${master}/child-addresses`, { ...options, params: { id }, query }),
     get: (id: string, cad: string, options?: CallOptions): Promise<ChildAddress> =>
       call(send, 'GET', `${master}/child-addresses/{cad}`, { ...options, params: { id, cad } }),
+    update: (id: string, cad: string, body: ChildAddressChange, options?: CallOptions): Promise<ChildAddress> =>
+      call(send, 'PATCH', `${master}/child-addresses/{cad}`, { ...options, params: { id, cad }, body }),
     balances: (id: string, cad: string, options?: CallOptions): Promise<readonly Balance[]> =>
       call(send, 'GET', `${master}/child-addresses/{cad}/balances`, { ...options, params: { id, cad } }),
     transactions: (

@@ -65,6 +65,12 @@ export interface NewVault {
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
 }
 
+/** What is left out stays as it is; null takes the description away, and metadata takes the place of all that was there. */
+export interface VaultChange {
+  readonly description?: string | null | undefined
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
+}
+
 export interface NewDocument {
   readonly name: string
   readonly data: Readonly<Record<string, unknown>>

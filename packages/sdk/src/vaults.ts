@@ -9,6 +9,7 @@ import type {
   NewVaultEvent,
   NewVaultToken,
   Vault,
+  VaultChange,
   VaultDocument,
   VaultEvent,
   VaultFile,
@@ -45,6 +46,8 @@ function lifeOf(send: Send) {
     quota: (options?: CallOptions): Promise<VaultQuota> => callUntyped(send, 'GET', '/vaults/quota', { ...options }),
     get: (id: string, options?: CallOptions): Promise<VaultState> =>
       callUntyped(send, 'GET', '/vaults/{id}', { ...options, params: { id } }),
+    update: (id: string, body: VaultChange, options?: CallOptions): Promise<Vault> =>
+      callUntyped(send, 'PATCH', '/vaults/{id}', { ...options, params: { id }, body }),
     delete: (id: string, options?: CallOptions): Promise<void> =>
       callUntyped(send, 'DELETE', '/vaults/{id}', { ...options, params: { id } }),
     /** Lets it live for `ttl` from now. */

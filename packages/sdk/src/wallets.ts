@@ -14,6 +14,7 @@ import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewByoWallet = Body<operations['wallets.byo.create']>
+export type ByoWalletChange = Body<operations['wallets.byo.update']>
 export type ByoWallet = Answer<operations['wallets.byo.get']>
 export type RescanRequest = Body<operations['wallets.deposits.rescan']>
 export type RescanResult = Answer<operations['wallets.deposits.rescan']>
@@ -32,6 +33,8 @@ export function walletsOf(send: Send) {
         list(send, '/wallet-infra/byo-wallets', { ...options, query }),
       get: (id: string, options?: CallOptions): Promise<ByoWallet> =>
         call(send, 'GET', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
+      update: (id: string, body: ByoWalletChange, options?: CallOptions): Promise<ByoWallet> =>
+        call(send, 'PATCH', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id }, body }),
       delete: (id: string, options?: CallOptions): Promise<void> =>
         call(send, 'DELETE', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
       balances: (id: string, options?: CallOptions): Promise<readonly Balance[]> =>

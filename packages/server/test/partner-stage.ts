@@ -108,6 +108,7 @@ export async function aPartnerStage(): Promise<PartnerStage> {
 function behaving(sandbox: RoutingPartner, conduct: () => Conduct): RoutingPartner {
   return {
     name: 'sandbox',
+    contracts: sandbox.contracts,
     async quote(asked) {
       const quoted = await sandbox.quote(asked)
       const { quote: changed } = conduct()

@@ -932,6 +932,13 @@ export const tools: readonly Tool[] = [
                   "type": "string"
                 }
               },
+              "metadata": {
+                "type": "object",
+                "propertyNames": {
+                  "type": "string"
+                },
+                "additionalProperties": {}
+              },
               "createdAt": {
                 "type": "string"
               }
@@ -944,6 +951,7 @@ export const tools: readonly Tool[] = [
               "isActive",
               "amlStatus",
               "supportedTokens",
+              "metadata",
               "createdAt"
             ]
           }
@@ -1021,7 +1029,7 @@ export const tools: readonly Tool[] = [
                 ]
               },
               "provisionStatus": {
-                "description": "active.",
+                "description": "Such as active, retired.",
                 "type": "string"
               },
               "supportedTokens": {
@@ -1063,6 +1071,24 @@ export const tools: readonly Tool[] = [
                   }
                 ]
               },
+              "metadata": {
+                "type": "object",
+                "propertyNames": {
+                  "type": "string"
+                },
+                "additionalProperties": {}
+              },
+              "retiredAt": {
+                "description": "Null while it is in use.",
+                "anyOf": [
+                  {
+                    "type": "string"
+                  },
+                  {
+                    "type": "null"
+                  }
+                ]
+              },
               "createdAt": {
                 "type": "string"
               }
@@ -1078,6 +1104,8 @@ export const tools: readonly Tool[] = [
               "supportedTokens",
               "keyVersion",
               "autoSweep",
+              "metadata",
+              "retiredAt",
               "createdAt"
             ]
           }
@@ -1146,7 +1174,7 @@ export const tools: readonly Tool[] = [
           ]
         },
         "provisionStatus": {
-          "description": "active.",
+          "description": "Such as active, retired.",
           "type": "string"
         },
         "supportedTokens": {
@@ -1188,6 +1216,24 @@ export const tools: readonly Tool[] = [
             }
           ]
         },
+        "metadata": {
+          "type": "object",
+          "propertyNames": {
+            "type": "string"
+          },
+          "additionalProperties": {}
+        },
+        "retiredAt": {
+          "description": "Null while it is in use.",
+          "anyOf": [
+            {
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ]
+        },
         "createdAt": {
           "type": "string"
         }
@@ -1203,6 +1249,8 @@ export const tools: readonly Tool[] = [
         "supportedTokens",
         "keyVersion",
         "autoSweep",
+        "metadata",
+        "retiredAt",
         "createdAt"
       ]
     }

@@ -347,7 +347,8 @@ export interface paths {
         readonly delete: operations["wallets.byo.delete"];
         readonly options?: never;
         readonly head?: never;
-        readonly patch?: never;
+        /** Change the name and metadata of a wallet that you hold. */
+        readonly patch: operations["wallets.byo.update"];
         readonly trace?: never;
     };
     readonly "/wallet-infra/master-wallets": {
@@ -379,11 +380,32 @@ export interface paths {
         readonly get: operations["wallets.master.get"];
         readonly put?: never;
         readonly post?: never;
+        /**
+         * Retire a managed wallet that holds nothing.
+         * @description It takes no payment, sends nothing and derives no child until it is restored, and leaves the plan. Its addresses stay watched: money that arrives later is a deposit as before. Coin that costs more to move than it is worth counts as nothing.
+         */
+        readonly delete: operations["wallets.master.retire"];
+        readonly options?: never;
+        readonly head?: never;
+        /** Change the name and metadata of a managed wallet, and say what it sweeps by itself. */
+        readonly patch: operations["wallets.master.update"];
+        readonly trace?: never;
+    };
+    readonly "/wallet-infra/master-wallets/{id}/restore": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Take a retired wallet into use again. */
+        readonly post: operations["wallets.master.restore"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** Rename a managed wallet, and say what it sweeps by itself. */
-        readonly patch: operations["wallets.master.update"];
+        readonly patch?: never;
         readonly trace?: never;
     };
     readonly "/wallet-infra/master-wallets/{id}/child-addresses": {
@@ -421,7 +443,8 @@ export interface paths {
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        readonly patch?: never;
+        /** Change the name and metadata of a child address. */
+        readonly patch: operations["wallets.children.update"];
         readonly trace?: never;
     };
     readonly "/wallet-infra/master-wallets/{id}/balances": {
@@ -1325,7 +1348,8 @@ export interface paths {
         readonly delete: operations["vaults.delete"];
         readonly options?: never;
         readonly head?: never;
-        readonly patch?: never;
+        /** Change the description and metadata of a vault. */
+        readonly patch: operations["vaults.update"];
         readonly trace?: never;
     };
     readonly "/vaults/{id}/documents": {
@@ -3499,7 +3523,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `chain-not-supported`, `amount-invalid`, `amount-below-minimum` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `chain-not-supported`, `amount-invalid`, `amount-below-minimum` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3649,7 +3673,7 @@ export interface operations {
             };
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4843,6 +4867,9 @@ export interface operations {
                         /** @enum {string} */
                         readonly amlStatus: "pending" | "clear" | "flagged";
                         readonly supportedTokens: readonly string[];
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
                         /** Format: date-time */
                         readonly createdAt: string;
                     }[];
@@ -4911,6 +4938,9 @@ export interface operations {
                         /** @enum {string} */
                         readonly amlStatus: "pending" | "clear" | "flagged";
                         readonly supportedTokens: readonly string[];
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -5010,6 +5040,9 @@ export interface operations {
                         /** @enum {string} */
                         readonly amlStatus: "pending" | "clear" | "flagged";
                         readonly supportedTokens: readonly string[];
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -5084,6 +5117,82 @@ export interface operations {
             readonly 503: components["responses"]["service-unavailable"];
         };
     };
+    readonly "wallets.byo.update": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description null takes it away. */
+                    readonly name?: string | null;
+                    /** @description Takes the place of all that was there. */
+                    readonly metadata?: {
+                        readonly [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example byw_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly address: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @description Null when none was given. */
+                        readonly name: string | null;
+                        readonly isActive: boolean;
+                        /** @enum {string} */
+                        readonly amlStatus: "pending" | "clear" | "flagged";
+                        readonly supportedTokens: readonly string[];
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `not-found`, `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
     readonly "wallets.master.list": {
         readonly parameters: {
             readonly query?: {
@@ -5120,8 +5229,8 @@ export interface operations {
                         readonly network: string;
                         /** @description Null when none was given. */
                         readonly name: string | null;
-                        /** @constant */
-                        readonly provisionStatus: "active";
+                        /** @enum {string} */
+                        readonly provisionStatus: "active" | "retired";
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
@@ -5137,6 +5246,11 @@ export interface operations {
                             /** @default 10 */
                             readonly everyMinutes: number;
                         } | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description Null while it is in use. */
+                        readonly retiredAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                     }[];
@@ -5174,6 +5288,9 @@ export interface operations {
                      *     ]
                      */
                     readonly supportedTokens: readonly string[];
+                    readonly metadata?: {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
         };
@@ -5202,8 +5319,8 @@ export interface operations {
                         readonly network: string;
                         /** @description Null when none was given. */
                         readonly name: string | null;
-                        /** @constant */
-                        readonly provisionStatus: "active";
+                        /** @enum {string} */
+                        readonly provisionStatus: "active" | "retired";
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
@@ -5219,6 +5336,11 @@ export interface operations {
                             /** @default 10 */
                             readonly everyMinutes: number;
                         } | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description Null while it is in use. */
+                        readonly retiredAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -5307,8 +5429,8 @@ export interface operations {
                         readonly network: string;
                         /** @description Null when none was given. */
                         readonly name: string | null;
-                        /** @constant */
-                        readonly provisionStatus: "active";
+                        /** @enum {string} */
+                        readonly provisionStatus: "active" | "retired";
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
@@ -5324,6 +5446,11 @@ export interface operations {
                             /** @default 10 */
                             readonly everyMinutes: number;
                         } | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description Null while it is in use. */
+                        readonly retiredAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -5352,6 +5479,77 @@ export interface operations {
             readonly 503: components["responses"]["service-unavailable"];
         };
     };
+    readonly "wallets.master.retire": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done; no body. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `not-found`, `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `wallet-not-empty` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     readonly "wallets.master.update": {
         readonly parameters: {
             readonly query?: never;
@@ -5364,7 +5562,11 @@ export interface operations {
         readonly requestBody: {
             readonly content: {
                 readonly "application/json": {
-                    readonly name?: string;
+                    readonly name?: string | null;
+                    /** @description Takes the place of all that was there. */
+                    readonly metadata?: {
+                        readonly [key: string]: unknown;
+                    };
                     /** @description null turns it off. */
                     readonly autoSweep?: {
                         /** @example USDC */
@@ -5404,8 +5606,8 @@ export interface operations {
                         readonly network: string;
                         /** @description Null when none was given. */
                         readonly name: string | null;
-                        /** @constant */
-                        readonly provisionStatus: "active";
+                        /** @enum {string} */
+                        readonly provisionStatus: "active" | "retired";
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
@@ -5421,6 +5623,11 @@ export interface operations {
                             /** @default 10 */
                             readonly everyMinutes: number;
                         } | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description Null while it is in use. */
+                        readonly retiredAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -5458,6 +5665,109 @@ export interface operations {
                 };
             };
             readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "wallets.master.restore": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly address: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly chainId: number;
+                        /**
+                         * @description CAIP-2 id.
+                         * @example eip155:84532
+                         */
+                        readonly network: string;
+                        /** @description Null when none was given. */
+                        readonly name: string | null;
+                        /** @enum {string} */
+                        readonly provisionStatus: "active" | "retired";
+                        readonly supportedTokens: readonly string[];
+                        /** @description The version of the seed that the wallet was derived from. */
+                        readonly keyVersion: number;
+                        /** @description What it sweeps by itself; null for nothing. */
+                        readonly autoSweep: {
+                            /** @example USDC */
+                            readonly token: string;
+                            /**
+                             * @description Children that hold less are left alone.
+                             * @example 0.5
+                             */
+                            readonly minAmount: string;
+                            /** @default 10 */
+                            readonly everyMinutes: number;
+                        } | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description Null while it is in use. */
+                        readonly retiredAt: string | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `not-found`, `wallet-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 409: components["responses"]["idempotency-in-progress"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            /** @description `rate-limit-exceeded`, `managed-wallet-limit-reached` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
             readonly 503: components["responses"]["service-unavailable"];
@@ -5612,7 +5922,7 @@ export interface operations {
                 };
             };
             readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `child-addresses-exhausted` */
+            /** @description `idempotency-in-progress`, `child-addresses-exhausted`, `wallet-retired` */
             readonly 409: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5690,6 +6000,81 @@ export interface operations {
                 };
             };
             readonly 408: components["responses"]["request-timeout"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "wallets.children.update": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+                readonly cad: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description null takes it away. */
+                    readonly name?: string | null;
+                    /** @description Takes the place of all that was there. */
+                    readonly metadata?: {
+                        readonly [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example cad_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly address: string;
+                        /** @example m/44'/60'/0'/0/1 */
+                        readonly derivationPath: string;
+                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
+                        readonly masterWalletId: string;
+                        /** @description Null when none was given. */
+                        readonly name: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `not-found`, `child-address-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
             readonly 431: components["responses"]["request-header-fields-too-large"];
@@ -6008,7 +6393,20 @@ export interface operations {
                 };
             };
             readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
+            /** @description `idempotency-in-progress`, `wallet-retired` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `child-address-not-found`, `sweep-not-supported`, `token-not-supported` */
@@ -7264,7 +7662,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7388,7 +7786,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7669,7 +8067,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `coin-not-available` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `coin-not-available` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8040,7 +8438,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `below-minimum`, `withdrawal-refused` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `below-minimum`, `withdrawal-refused` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10482,6 +10880,100 @@ export interface operations {
                 };
             };
             readonly 408: components["responses"]["request-timeout"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "vaults.update": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description null takes it away. */
+                    readonly description?: string | null;
+                    /** @description Takes the place of all that was there. */
+                    readonly metadata?: {
+                        readonly [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example org_01h455vb4pex5vsknk084sn02q */
+                        readonly organisationId: string;
+                        /** @enum {string} */
+                        readonly status: "active" | "sealed" | "persisted";
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        /** @description Null when none was given. */
+                        readonly description: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description The session that it came with; null when it was made by itself. */
+                        readonly sessionId: string | null;
+                        readonly ttl: string | null;
+                        readonly summary: string | null;
+                        readonly sealedAt: string | null;
+                        readonly persistedAt: string | null;
+                        /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
+                        readonly manifestHash: string | null;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `not-found`, `vault-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `vault-sealed` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
             readonly 422: components["responses"]["validation-error"];

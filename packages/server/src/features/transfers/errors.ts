@@ -3,6 +3,11 @@ import { defineErrors } from '../../platform/errors.ts'
 export const fail = defineErrors({
   'transfer-not-found': { status: 404, title: 'Transfer Not Found', detail: 'No such transfer.' },
   'wallet-not-found': { status: 422, title: 'Wallet Not Found', detail: 'No such managed wallet or child address.' },
+  'wallet-retired': {
+    status: 422,
+    title: 'Wallet Retired',
+    detail: 'The wallet is retired: it takes no payment and sends nothing until it is restored.',
+  },
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',

@@ -100,6 +100,7 @@ export async function planTransfer(ctx: Ctx, request: NewTransfer, readFloor = f
   refuseOtherKind(request)
   const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
   if (source === undefined) throw fail('wallet-not-found')
+  if (source.retiredAt !== null) throw fail('wallet-retired')
   const fromChain = request.fromChain ?? source.chain
   const network = networkFor(fromChain, ctx.tenant.environment)
   const target = networkFor(request.toChain, ctx.tenant.environment)

@@ -15,6 +15,7 @@ const { network } = request.from
 const call = { chainId: network.chainId, to: lifiDiamond, value: 0n, data: bridging(request) }
 const partner: RoutingPartner = {
   name: 'lifi',
+  contracts: [],
   quote: () => Promise.reject(new Error('is not asked')),
   status: () => Promise.reject(new Error('is not asked')),
   expects: (asked, one) =>

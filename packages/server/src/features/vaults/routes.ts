@@ -2,6 +2,7 @@ import { custodyErrors } from '../../custody/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
+import { changeVault } from './change.ts'
 import { createVault } from './create.ts'
 import { addDocument, getDocument } from './documents.ts'
 import { fail, notFound, notWritable } from './errors.ts'
@@ -21,6 +22,7 @@ import {
   ProofQuery,
   SealRequest,
   Vault,
+  VaultChange,
   VaultDocument,
   VaultEvent,
   VaultParams,
@@ -83,6 +85,18 @@ const ofVaults: readonly Operation[] = [
     errors: notFound,
     guests: vaultGuest,
     run: (ctx, { params }) => getVault(ctx, params.id),
+  }),
+  operation({
+    id: 'vaults.update',
+    method: 'PATCH',
+    path: '/vaults/{id}',
+    summary: 'Change the description and metadata of a vault.',
+    params: VaultParams,
+    input: VaultChange,
+    output: Vault,
+    errors: notWritable,
+    turns: ofVault,
+    run: (ctx, { params, body }) => changeVault(ctx, params.id, body),
   }),
   operation({
     id: 'vaults.delete',

@@ -36,6 +36,13 @@ export const NewVault = z.strictObject({
 })
 export type NewVault = z.output<typeof NewVault>
 
+/** What is left out stays as it is. */
+export const VaultChange = z.strictObject({
+  description: text(2_000).nullable().optional().meta({ description: 'null takes it away.' }),
+  metadata: Metadata.optional().meta({ description: 'Takes the place of all that was there.' }),
+})
+export type VaultChange = z.output<typeof VaultChange>
+
 export const vaultStatuses = ['active', 'sealed', 'persisted'] as const
 export const VaultStatus = z.enum(vaultStatuses)
 export type VaultStatus = z.output<typeof VaultStatus>

@@ -113,6 +113,17 @@ export async function markPersisted(tx: Tx, tenant: Tenant, vaultId: VaultId, pe
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}`)
 }
 
+/** Writes what its owner says of the vault; the caller holds its row. */
+export async function describeVault(
+  tx: Tx,
+  tenant: Tenant,
+  { id: vaultId, description, metadata }: Pick<VaultRow, 'id' | 'description' | 'metadata'>,
+): Promise<void> {
+  await tx.run(sql`
+    update vaults set description = ${description}, metadata = ${JSON.stringify(metadata)}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}`)
+}
+
 export interface SealRecord {
   readonly summary: string | null
   readonly sealedAt: Date

@@ -45,6 +45,7 @@ test('registering answers the document’s record, pending screening, under the 
     isActive: true,
     amlStatus: 'pending',
     supportedTokens: ['USDC'],
+    metadata: { shop: 7, tags: ['a'] },
     createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   })
   expect((await world.call(org.testKey, 'GET', `${path}/${made.body.id}`)).body).toEqual(made.body)
@@ -280,6 +281,13 @@ test.each([
   ['Permit2', '0x000000000022D473030F116dDEE9F6B43aC78BA3'],
   ['the x402 proxy of exact', '0x402085c248EeA27D92E8b30b2C58ed07f9E20001'],
   ['the x402 proxy of upto', '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002'],
+  ['a precompile', '0x0000000000000000000000000000000000000004'],
+  ['the burn address', '0x000000000000000000000000000000000000dEaD'],
+  ['a predeploy of the OP Stack', '0x4200000000000000000000000000000000000006'],
+  ['any token of Tempo', '0x20c0000000000000000000009e8d7eb59b783726'],
+  ['Tempo’s fee manager', '0xfeec000000000000000000000000000000000000'],
+  ['Circle’s messenger on test networks', '0x8FE6B999Dc680CcFDD5Bf7EB0974218be2542DAA'],
+  ['Circle’s messenger on main networks', '0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d'],
   ['the settler', ''],
 ])('%s cannot be registered as a wallet', async (_, address) => {
   const org = await world.organisation()

@@ -8,25 +8,34 @@ import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { enqueue } from '../../platform/work/queue.ts'
 import { networkFor } from '../chains/index.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
-import { refuseServiceAddress } from './contracts.ts'
+import { refuseServiceAddress, refuseToken } from './contracts.ts'
 import { unwatchAddress, watchAddress } from './deposits/watch.ts'
 import { fail } from './errors.ts'
-import type { ByoWallet, NewByoWallet } from './schema.ts'
+import type { ByoWallet, NewByoWallet, WalletChange } from './schema.ts'
 import { screenNewWallet } from './screening/jobs.ts'
-import { type ByoWalletRow, findByoWallet, insertByoWallet, listByoWallets, markDeleted } from './store.ts'
+import {
+  type ByoWalletRow,
+  findByoWallet,
+  insertByoWallet,
+  listByoWallets,
+  lockByoWallet,
+  markDeleted,
+  updateByoWallet,
+} from './store.ts'
 
 /**
  * Registers a wallet that the customer holds. The counter is taken first and the row decides under it, so that of any
  * number of parallel requests as many succeed as the plan grants, and one per address. An address that is there already
  * is said to be so even when the plan is full.
  */
-export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoWallet> {
+export async function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoWallet> {
+  const { organisationId, environment } = ctx.tenant
+  const network = networkFor(request.chain, environment)
+  refuseUnknownTokens(network, request.supportedTokens)
+  refuseUnwatchable(ctx, network)
+  refuseServiceAddress(ctx, request.address, '/address')
+  await refuseToken(ctx, network, request.address)
   return ctx.db.tx(async (tx) => {
-    const { organisationId, environment } = ctx.tenant
-    const network = networkFor(request.chain, environment)
-    refuseUnknownTokens(network, request.supportedTokens)
-    refuseUnwatchable(ctx, network)
-    refuseServiceAddress(ctx, request.address, '/address')
     const wallet: ByoWalletRow = {
       id: newId('byw', ctx),
       address: request.address,
@@ -34,17 +43,19 @@ export function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoW
       network: network.name,
       name: request.name ?? null,
       supportedTokens: request.supportedTokens,
+      metadata: request.metadata ?? {},
       amlStatus: 'pending',
       createdAt: ctx.clock.now(),
     }
     await lockCounter(tx, ctx.tenant, 'byoWallets', periodOf('byoWallets', wallet.createdAt))
-    const inserted = await insertByoWallet(tx, ctx.tenant, { ...wallet, metadata: request.metadata ?? {} })
+    const inserted = await insertByoWallet(tx, ctx.tenant, wallet)
     if (!inserted) throw fail('wallet-already-registered')
     await countOrRefuse(tx, ctx, 'byoWallets')
     await watchAddress(ctx, tx, { ...wallet, walletId: wallet.id })
     const details = { address: wallet.address, chain: wallet.chain, network: wallet.network }
     await ctx.audit(tx, { action: 'wallets.byo.create', target: wallet.id, details })
     await enqueue(ctx, tx, screenNewWallet, { organisationId, environment, walletId: wallet.id })
+    await ctx.idempotency?.commit(tx, wallet.id)
     return shown(wallet)
   })
 }
@@ -80,6 +91,18 @@ export async function pageOfByoWallets(ctx: Ctx, query: z.output<typeof PageQuer
   return { items: page.items.map(shown), next: page.next }
 }
 
+/** Changes the name and the metadata of a wallet. */
+export function changeByoWallet(ctx: Ctx, walletId: ByoWalletId, change: WalletChange): Promise<ByoWallet> {
+  return ctx.db.tx(async (tx) => {
+    const wallet = await lockByoWallet(tx, ctx.tenant, walletId)
+    if (wallet === undefined) throw fail('wallet-not-found')
+    const { name = wallet.name, metadata = wallet.metadata } = change
+    await updateByoWallet(tx, ctx.tenant, { id: walletId, name, metadata })
+    await ctx.audit(tx, { action: 'wallets.byo.update', target: walletId, details: { name } })
+    return shown({ ...wallet, name, metadata })
+  })
+}
+
 /** Stops watching the address and gives its place in the plan back; the address may be registered again. */
 export async function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<void> {
   const headBlock = await headBlockOf(ctx, await findByoWallet(ctx.db, ctx.tenant, walletId))
@@ -109,6 +132,7 @@ async function headBlockOf(ctx: Ctx, wallet: ByoWalletRow | undefined): Promise<
 }
 
 function shown(row: ByoWalletRow): ByoWallet {
-  const { id, address, chain, name, supportedTokens, amlStatus, createdAt } = row
-  return { id, address, chain, name, isActive: amlStatus !== 'flagged', amlStatus, supportedTokens, createdAt }
+  const { id, address, chain, name, supportedTokens, metadata, amlStatus, createdAt } = row
+  const isActive = amlStatus !== 'flagged'
+  return { id, address, chain, name, isActive, amlStatus, supportedTokens, metadata, createdAt }
 }

@@ -1,13 +1,19 @@
 import {
   type Address,
+  type Hex,
   multicall3Address,
+  type Network,
   networks,
   permit2Address,
   permit2Proxies,
   sameAddress,
+  selectorOf,
+  tempoNonceManager,
 } from '@purser/protocol'
+import type { Chain } from '../../chain/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
-import { failPlatform } from '../../platform/errors.ts'
+import { failPlatform, isProblem } from '../../platform/errors.ts'
+import { feeManager, policyGuard } from './deposits/booking.ts'
 
 /** Tokens of every network, and the contracts that payments call: what is sent to one of them is lost. */
 const contracts: ReadonlySet<string> = new Set(
@@ -16,17 +22,64 @@ const contracts: ReadonlySet<string> = new Set(
     multicall3Address,
     permit2Address,
     ...Object.values(permit2Proxies),
+    tempoNonceManager,
+    feeManager,
+    policyGuard,
   ].map((address) => address.toLowerCase()),
 )
 
-/** Whether an address is a token, a contract that this service calls, or the account that sends settlements, so that nobody there can use money. */
-export function isServiceAddress({ settlerAddress }: Pick<Ctx, 'settlerAddress'>, address: Address): boolean {
-  return contracts.has(address.toLowerCase()) || sameAddress(address, settlerAddress)
+/**
+ * Addresses that a network keeps for itself: precompiles (below 0x10000, the burn address 0xdead among them), predeploys of the OP Stack,
+ * and every TIP-20 token of Tempo.
+ */
+const reserved = /^0x(?:0{36}|420{35}|20c0{21})/i
+
+type Known = Pick<Ctx, 'settlerAddress' | 'routingPartners'>
+
+/** Whether an address is a token, a contract that this service or a partner calls, or the account that sends settlements, so that nobody there can use money. */
+export function isServiceAddress({ settlerAddress, routingPartners }: Known, address: Address): boolean {
+  if (contracts.has(address.toLowerCase()) || reserved.test(address) || sameAddress(address, settlerAddress))
+    return true
+  const partners = Object.values(routingPartners).flatMap((ofEnvironment) => Object.values(ofEnvironment))
+  return partners.some((partner) => partner.contracts.some((contract) => sameAddress(contract, address)))
 }
 
 /** 422 for an address that can receive money and never spend it; `path` names the member of the body. */
-export function refuseServiceAddress(ctx: Pick<Ctx, 'settlerAddress'>, address: Address, path: string): void {
-  if (!isServiceAddress(ctx, address)) return
+export function refuseServiceAddress(ctx: Known, address: Address, path: string): void {
+  if (isServiceAddress(ctx, address)) throw lostAt(path)
+}
+
+const decimalsCall = selectorOf('decimals()')
+const supplyCall = selectorOf('totalSupply()')
+
+/**
+ * 422 for an address that is a token's contract on its network, whether the service knows the token or not. Other contracts are accounts
+ * as people have them. A node that does not answer refuses nothing, and neither does a network without one.
+ */
+export async function refuseToken(ctx: Ctx, network: Network, address: Address): Promise<void> {
+  if (!ctx.chains.configured.some(({ name }) => name === network.name)) return
+  const chain = ctx.chains.on(network)
+  if (await isToken(chain, address).catch(isNodeFault)) throw lostAt('/address')
+}
+
+async function isToken(chain: Chain, address: Address): Promise<boolean> {
+  if ((await chain.code(address)) === '0x') return false
+  const answers = await Promise.all([decimalsCall, supplyCall].map((data) => chain.call(address, data)))
+  const [decimals = '0x', supply = '0x'] = answers
+  return isWord(decimals) && isWord(supply) && BigInt(decimals) <= 255n
+}
+
+function isWord(answer: Hex): boolean {
+  return answer.length === 66
+}
+
+/** A call that the contract refuses is answered like a node that fails: such a contract is no token. */
+function isNodeFault(error: unknown): false {
+  if (isProblem(error, 'chain-unavailable')) return false
+  throw error
+}
+
+function lostAt(path: string): Error {
   const message = 'is a token or a contract or account of this service: money sent there is lost'
-  throw failPlatform('validation-error', { errors: [{ path, message }] })
+  return failPlatform('validation-error', { errors: [{ path, message }] })
 }

@@ -15,6 +15,16 @@ export const fail = defineErrors({
     title: 'Child Addresses Exhausted',
     detail: 'The wallet has derived every address that it can. Make another master wallet.',
   },
+  'wallet-not-empty': {
+    status: 409,
+    title: 'Wallet Not Empty',
+    detail: 'The wallet or a child address of it holds money; holdings names some of it. Move it first.',
+  },
+  'wallet-retired': {
+    status: 409,
+    title: 'Wallet Retired',
+    detail: 'The wallet is retired. Restore it first.',
+  },
   'wallet-already-registered': {
     status: 409,
     title: 'Wallet Already Registered',
@@ -34,6 +44,11 @@ export const failNamed = defineErrors({
     status: 422,
     title: 'Wallet Flagged',
     detail: 'Screening flagged the address of this wallet; it can take no payment.',
+  },
+  'wallet-retired': {
+    status: 422,
+    title: 'Wallet Retired',
+    detail: 'The wallet is retired: it takes no payment and sends nothing until it is restored.',
   },
 })
 

@@ -19,6 +19,8 @@ export interface ReceivingWallet {
   readonly network: Network
   readonly supportedTokens: readonly string[]
   readonly isActive: boolean
+  /** Managed wallets alone are retired; such a one is not active either. */
+  readonly isRetired: boolean
   readonly amlStatus: 'pending' | 'clear' | 'flagged'
 }
 
@@ -57,13 +59,14 @@ export function createWalletDirectory(deps: Pick<Deps, 'db'>): WalletDirectory {
   }
 }
 
-/** The wallet that a payment names, if it can take one: 422 for one that is not there and for one that screening flagged. */
+/** The wallet that a payment names, if it can take one: 422 for one that is not there, is retired or was flagged by screening. */
 export async function getPayableWallet(
   ctx: Pick<Ctx, 'tenant'> & { readonly receivingWallets: WalletDirectory },
   walletId: WalletId,
 ): Promise<ReceivingWallet> {
   const wallet = await ctx.receivingWallets.find(ctx.tenant, walletId)
   if (wallet === undefined) throw failNamed('wallet-not-found')
+  if (wallet.isRetired) throw failNamed('wallet-retired')
   if (!wallet.isActive) throw failNamed('wallet-flagged')
   return wallet
 }
@@ -92,11 +95,22 @@ function placeOf({ tenant, network, address }: PlaceQuestion): string {
 
 function receiving(row: ByoWalletRow): ReceivingWallet {
   const { id, address, chain, supportedTokens, amlStatus } = row
-  return { id, address, chain, network: networkOf(row), supportedTokens, amlStatus, isActive: amlStatus !== 'flagged' }
+  const isActive = amlStatus !== 'flagged'
+  return { id, address, chain, network: networkOf(row), supportedTokens, amlStatus, isActive, isRetired: false }
 }
 
 /** The service's own address: nobody screens it, and what came from a flagged sender is frozen where it lies. */
 function managedReceiving(row: ManagedReceiver): ReceivingWallet {
-  const { id, address, chain, supportedTokens } = row
-  return { id, address, chain, network: networkOf(row), supportedTokens, amlStatus: 'clear', isActive: true }
+  const { id, address, chain, supportedTokens, retiredAt } = row
+  const isRetired = retiredAt !== null
+  return {
+    id,
+    address,
+    chain,
+    network: networkOf(row),
+    supportedTokens,
+    amlStatus: 'clear',
+    isActive: !isRetired,
+    isRetired,
+  }
 }

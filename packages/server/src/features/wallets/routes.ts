@@ -1,17 +1,18 @@
 import { chainErrors } from '../../chain/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
+import { id } from '../../platform/ids.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { failChainName } from '../chains/index.ts'
 import { planErrors } from '../plans/index.ts'
 import { balanceOperations } from './balances/routes.ts'
-import { deleteByoWallet, getByoWallet, pageOfByoWallets, registerByoWallet } from './byo.ts'
+import { changeByoWallet, deleteByoWallet, getByoWallet, pageOfByoWallets, registerByoWallet } from './byo.ts'
 import { childAddressOperations } from './children/routes.ts'
 import { fail } from './errors.ts'
 import { legacyWalletOperations } from './legacy/routes.ts'
 import { masterWalletOperations } from './managed/routes.ts'
 import { policyRoutes } from './policy/routes.ts'
-import { ByoWallet, ByoWalletParams, NewByoWallet } from './schema.ts'
+import { ByoWallet, ByoWalletParams, NewByoWallet, WalletChange } from './schema.ts'
 import { sweepOperations } from './sweep/routes.ts'
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
@@ -33,6 +34,9 @@ export const walletOperations: readonly Operation[] = [
       'chain-not-configured': chainErrors['chain-not-configured'],
       'byo-wallet-limit-reached': planErrors['byo-wallet-limit-reached'],
     },
+    // A node is asked whether the address is a token, which no transaction waits for.
+    idempotency: 'intent',
+    resume: (ctx, walletId) => getByoWallet(ctx, id('byw').parse(walletId)),
     run: (ctx, { body }) => registerByoWallet(ctx, body),
   }),
   operation({
@@ -55,6 +59,17 @@ export const walletOperations: readonly Operation[] = [
     output: ByoWallet,
     errors: notFound,
     run: (ctx, { params }) => getByoWallet(ctx, params.id),
+  }),
+  operation({
+    id: 'wallets.byo.update',
+    method: 'PATCH',
+    path: '/wallet-infra/byo-wallets/{id}',
+    summary: 'Change the name and metadata of a wallet that you hold.',
+    params: ByoWalletParams,
+    input: WalletChange,
+    output: ByoWallet,
+    errors: notFound,
+    run: (ctx, { params, body }) => changeByoWallet(ctx, params.id, body),
   }),
   operation({
     id: 'wallets.byo.delete',

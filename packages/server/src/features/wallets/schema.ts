@@ -39,8 +39,7 @@ export const amlStatuses = ['pending', 'clear', 'flagged'] as const
 export const AmlStatus = z.enum(amlStatuses)
 
 /**
- * A wallet that the customer holds, as the document has it. `metadata` is kept but not answered: the document's record
- * has no such field, unlike a child address's, where decisions.md adds it. `isActive` is false exactly while the
+ * A wallet that the customer holds, as the document has it, with the metadata that was given. `isActive` is false exactly while the
  * address is flagged; `chain` is the name that the caller sent.
  */
 export const ByoWallet = z.strictObject({
@@ -51,8 +50,16 @@ export const ByoWallet = z.strictObject({
   isActive: z.boolean(),
   amlStatus: AmlStatus,
   supportedTokens: z.array(z.string()),
+  metadata: z.record(z.string(), z.unknown()),
   createdAt: Instant,
 })
 export type ByoWallet = z.input<typeof ByoWallet>
+
+/** What is left out stays as it is. */
+export const WalletChange = z.strictObject({
+  name: text(200).nullable().optional().meta({ description: 'null takes it away.' }),
+  metadata: Metadata.optional().meta({ description: 'Takes the place of all that was there.' }),
+})
+export type WalletChange = z.output<typeof WalletChange>
 
 export const ByoWalletParams = z.strictObject({ id: id('byw') })

@@ -15,19 +15,16 @@ export const ByoWalletRow = z.object({
   network: z.string(),
   name: z.string().nullable(),
   supportedTokens: z.array(z.string()),
+  metadata: z.record(z.string(), z.unknown()),
   amlStatus: AmlStatus,
   createdAt: z.date(),
 })
 export type ByoWalletRow = z.output<typeof ByoWalletRow>
 
-const columns = sql`id, address, chain, network, name, supported_tokens, aml_status, created_at`
+const columns = sql`id, address, chain, network, name, supported_tokens, metadata, aml_status, created_at`
 
 /** Registers the wallet; false when the address is registered on that network already, as the unique index decides. */
-export async function insertByoWallet(
-  tx: Tx,
-  tenant: Tenant,
-  wallet: ByoWalletRow & { readonly metadata: Readonly<Record<string, unknown>> },
-): Promise<boolean> {
+export async function insertByoWallet(tx: Tx, tenant: Tenant, wallet: ByoWalletRow): Promise<boolean> {
   const { id, address, chain, network, name, supportedTokens, metadata, amlStatus, createdAt } = wallet
   const inserted = await tx.run(sql`
     insert into byo_wallets (id, organisation_id, environment, address, chain, network, name, supported_tokens, metadata, aml_status, aml_due_at, created_at)
@@ -60,6 +57,28 @@ export function listByoWallets(
       and (${page.after ?? null}::text is null or id < ${page.after ?? null})
     order by id desc limit ${page.limit + 1}`,
   )
+}
+
+/** Holds the wallet's row until the transaction ends. */
+export function lockByoWallet(tx: Tx, tenant: Tenant, walletId: ByoWalletId): Promise<ByoWalletRow | undefined> {
+  return tx.maybeOne(
+    ByoWalletRow,
+    sql`
+    select ${columns} from byo_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId} and deleted_at is null
+    for update`,
+  )
+}
+
+/** Writes what its owner changes; the caller holds the wallet. */
+export async function updateByoWallet(
+  tx: Tx,
+  tenant: Tenant,
+  { id: walletId, name, metadata }: Pick<ByoWalletRow, 'id' | 'name' | 'metadata'>,
+): Promise<void> {
+  await tx.run(sql`
+    update byo_wallets set name = ${name}, metadata = ${JSON.stringify(metadata)}::jsonb
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
 }
 
 /** Takes the wallet out of use; false when there is none. The row stays, since payments name it. */

@@ -30,7 +30,7 @@ export function cctpDomainOf(network: Network): number | undefined {
 }
 
 /** The contracts have one address on all main networks and another on all test networks. */
-export function cctpContracts({ isTestnet }: Network): {
+export function cctpContracts({ isTestnet }: Pick<Network, 'isTestnet'>): {
   readonly tokenMessenger: Address
   readonly messageTransmitter: Address
 } {

@@ -64,6 +64,7 @@ export function createCctp(deps: CctpDeps, settings: CctpSettings): RoutingPartn
   const api: PartnerApi = { outbound: deps.outbound, name: 'cctp', baseUrl: settings.baseUrl, headers: {}, limits }
   return {
     name: 'cctp',
+    contracts: [true, false].flatMap((isTestnet) => Object.values(cctpContracts({ isTestnet }))),
     quote: (request) => quote(api, deps, request),
     expects: (request, call) => changesOf(call, request, cctpRules(request)),
     status: (route) => statusOf(api, deps, route),

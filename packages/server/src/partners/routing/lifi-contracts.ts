@@ -18,3 +18,6 @@ const spokePools = new Map<number, Address>([
 export function spokePoolOn(chainId: number): Address | undefined {
   return spokePools.get(chainId)
 }
+
+/** All of them. */
+export const lifiContracts: readonly Address[] = [lifiDiamond, ...spokePools.values()]

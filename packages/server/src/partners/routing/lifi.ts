@@ -7,7 +7,7 @@ import { askPartner, type PartnerApi } from '../ask.ts'
 import { fail } from '../errors.ts'
 import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import { readLifiCall } from './lifi-calls.ts'
-import { lifiDiamond } from './lifi-contracts.ts'
+import { lifiContracts, lifiDiamond } from './lifi-contracts.ts'
 import { lifiStatusOf } from './lifi-status.ts'
 import type { PlannedCall, Quoted, RouteRequest, RoutingPartner } from './port.ts'
 
@@ -88,6 +88,7 @@ export function createLifi({ outbound, log, clock }: LifiDeps, settings: LifiSet
   const api: PartnerApi = { outbound, name: 'lifi', baseUrl: settings.baseUrl, headers, limits }
   return {
     name: 'lifi',
+    contracts: lifiContracts,
     async quote(request) {
       const unasked = whyNotAsked(request)
       if (unasked !== undefined) return { ok: false, reason: 'no-route', words: unasked }

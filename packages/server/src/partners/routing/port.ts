@@ -4,6 +4,8 @@ import type { Environment } from '../../platform/ctx.ts'
 /** Who moves a token to another token or another chain. */
 export interface RoutingPartner {
   readonly name: PartnerName
+  /** The partner's own contracts: what somebody sends to one by a plain transfer is lost. */
+  readonly contracts: readonly Address[]
   /** What it would cost and what there is to sign. Every call in it has passed the guard; nothing moves. */
   quote(request: RouteRequest): Promise<Quoted>
   /**

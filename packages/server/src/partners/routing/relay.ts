@@ -100,6 +100,7 @@ export function createRelay({ outbound, log, clock }: RelayDeps, settings: Relay
   const api: PartnerApi = { outbound, name: 'relay', baseUrl: settings.baseUrl, headers, limits }
   return {
     name: 'relay',
+    contracts: [relayDepository],
     async quote(request) {
       const answer = await askPartner(api, { method: 'POST', path: '/quote/v2', body: bodyOf(request) }, Quote)
       if (answer.ok) return quotedFrom(answer.value, request, clock)

@@ -71,6 +71,7 @@ const selectors = {
 export function createSandboxRouting(deps: SandboxDeps, contracts: SandboxContracts): RoutingPartner {
   return {
     name: 'sandbox',
+    contracts: [contracts.pool, contracts.bridge],
     quote: (request) =>
       request.from.network.chainId === request.to.network.chainId
         ? quoteSwap(deps, contracts, request)

@@ -29,6 +29,8 @@ export async function admit(
   if (isServiceAddress(ctx, payTo))
     throw refused('invalid_payment_requirements', { message: 'payTo is a token or an address of this service' })
   const wallet = await ctx.receivingWallets.findByAddress(ctx.tenant, claim.network, payTo)
+  if (wallet?.isRetired === true)
+    throw refused('invalid_payment_requirements', { message: 'payTo is a wallet that is retired' })
   if (wallet?.isActive === false)
     throw refused('invalid_payment_requirements', { message: 'payTo is a wallet that screening flagged' })
   const payment: NewPayment = {

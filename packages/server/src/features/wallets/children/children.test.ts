@@ -145,6 +145,7 @@ test('an index that BIP-32 leaves without a key is passed over, and the next one
     supportedTokens: ['USDC'],
     ...(await aNode()),
     nextChild: 4,
+    retiredAt: null,
   }
   let sums = 0
   const curve = {

@@ -9,15 +9,18 @@ import { watchAddresses } from '../deposits/watch.ts'
 import { fail } from '../errors.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
 import type { DeriveAddress } from '../ports.ts'
+import type { WalletChange } from '../schema.ts'
 import type { ChildAddress, ChildAddressParams, NewChildAddresses } from './schema.ts'
 import {
   type ChildAddressRow,
   findChildAddress,
   insertChildAddresses,
   listChildAddresses,
+  lockChildAddress,
   lockParent,
   markDerived,
   type ParentRow,
+  updateChildAddress,
 } from './store.ts'
 
 /** The last index that BIP-32 derives without the private parent. */
@@ -38,6 +41,7 @@ export function createChildAddresses(
     tx.beforeReturn(ctx.witness.cover)
     const parent = await lockParent(tx, ctx.tenant, walletId)
     if (parent === undefined) throw fail('wallet-not-found')
+    if (parent.retiredAt !== null) throw fail('wallet-retired')
     const derived = deriveNext(ctx.deriveAddress, parent, request.count ?? 1)
     const last = derived.at(-1)
     if (last === undefined) throw fail('child-addresses-exhausted')
@@ -104,6 +108,22 @@ export async function requireChildAddress(
   const child = await findChildAddress(ctx.db, ctx.tenant, params)
   if (child === undefined) throw fail('child-address-not-found')
   return child
+}
+
+/** Changes the name and the metadata of a child. */
+export function changeChildAddress(
+  ctx: Ctx,
+  params: z.output<typeof ChildAddressParams>,
+  change: WalletChange,
+): Promise<ChildAddress> {
+  return ctx.db.tx(async (tx) => {
+    const child = await lockChildAddress(tx, ctx.tenant, params)
+    if (child === undefined) throw fail('child-address-not-found')
+    const { name = child.name, metadata = child.metadata } = change
+    await updateChildAddress(tx, ctx.tenant, { id: child.id, name, metadata })
+    await ctx.audit(tx, { action: 'wallets.children.update', target: child.id, details: { name } })
+    return shownChildAddress({ ...child, name, metadata })
+  })
 }
 
 export async function pageOfChildAddresses(

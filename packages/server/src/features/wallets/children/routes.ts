@@ -3,8 +3,9 @@ import { type Operation, operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
+import { WalletChange } from '../schema.ts'
 import { childAddressTurns } from '../turns.ts'
-import { createChildAddresses, getChildAddress, pageOfChildAddresses } from './children.ts'
+import { changeChildAddress, createChildAddresses, getChildAddress, pageOfChildAddresses } from './children.ts'
 import { ChildAddress, ChildAddressParams, NewChildAddresses } from './schema.ts'
 
 const walletNotFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
@@ -21,7 +22,11 @@ export const childAddressOperations: readonly Operation[] = [
     input: NewChildAddresses,
     output: z.union([ChildAddress, z.array(ChildAddress)]),
     status: 201,
-    errors: { ...walletNotFound, 'child-addresses-exhausted': fail.table['child-addresses-exhausted'] },
+    errors: {
+      ...walletNotFound,
+      'child-addresses-exhausted': fail.table['child-addresses-exhausted'],
+      'wallet-retired': fail.table['wallet-retired'],
+    },
     turns: childAddressTurns,
     run: (ctx, { params, body }) => createChildAddresses(ctx, params.id, body),
   }),
@@ -48,5 +53,16 @@ export const childAddressOperations: readonly Operation[] = [
     output: ChildAddress,
     errors: { 'child-address-not-found': fail.table['child-address-not-found'] },
     run: (ctx, { params }) => getChildAddress(ctx, params),
+  }),
+  operation({
+    id: 'wallets.children.update',
+    method: 'PATCH',
+    path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}',
+    summary: 'Change the name and metadata of a child address.',
+    params: ChildAddressParams,
+    input: WalletChange,
+    output: ChildAddress,
+    errors: { 'child-address-not-found': fail.table['child-address-not-found'] },
+    run: (ctx, { params, body }) => changeChildAddress(ctx, params, body),
   }),
 ]

@@ -20,7 +20,7 @@ export const ChildAddressRow = z.object({
 })
 export type ChildAddressRow = z.output<typeof ChildAddressRow>
 
-const columns = sql`c.id, master_wallet_id, account, child_index, c.address, c.name, metadata, c.created_at`
+const columns = sql`c.id, master_wallet_id, account, child_index, c.address, c.name, c.metadata, c.created_at`
 
 export const ParentRow = z.object({
   account: z.number(),
@@ -30,6 +30,7 @@ export const ParentRow = z.object({
   publicKey: z.instanceof(Uint8Array),
   chainCode: z.instanceof(Uint8Array),
   nextChild: Index,
+  retiredAt: z.date().nullable(),
 })
 export type ParentRow = z.output<typeof ParentRow>
 
@@ -38,7 +39,7 @@ export function lockParent(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Pr
   return tx.maybeOne(
     ParentRow,
     sql`
-    select account, chain, network, supported_tokens, public_key, chain_code, next_child from master_wallets
+    select account, chain, network, supported_tokens, public_key, chain_code, next_child, retired_at from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}
       and legacy_coin is null
     for update`,
@@ -80,6 +81,33 @@ export function findChildAddress(
     where c.organisation_id = ${tenant.organisationId} and c.environment = ${tenant.environment} and c.id = ${cad}
       and master_wallet_id = ${walletId}`,
   )
+}
+
+/** Holds the child's row until the transaction ends. */
+export function lockChildAddress(
+  tx: Tx,
+  tenant: Tenant,
+  { id: walletId, cad }: { readonly id: MasterWalletId; readonly cad: ChildAddressId },
+): Promise<ChildAddressRow | undefined> {
+  return tx.maybeOne(
+    ChildAddressRow,
+    sql`
+    select ${columns} from child_addresses c join master_wallets m on m.id = master_wallet_id
+    where c.organisation_id = ${tenant.organisationId} and c.environment = ${tenant.environment} and c.id = ${cad}
+      and master_wallet_id = ${walletId}
+    for update of c`,
+  )
+}
+
+/** Writes what its owner changes; the caller holds the child. */
+export async function updateChildAddress(
+  tx: Tx,
+  tenant: Tenant,
+  { id: childId, name, metadata }: Pick<ChildAddressRow, 'id' | 'name' | 'metadata'>,
+): Promise<void> {
+  await tx.run(sql`
+    update child_addresses set name = ${name}, metadata = ${JSON.stringify(metadata)}::jsonb
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${childId}`)
 }
 
 /** Children of a wallet, newest first, one more than the limit; `below` is the index that the page before ended with. */

@@ -40,8 +40,8 @@ export interface Ledger {
 const clockFaultMsMax = 900_000
 
 /** Tempo's fee manager, and the guard that holds what a recipient's policy refuses (TIP-1028). */
-const feeManager = '0xfeec000000000000000000000000000000000000'
-const policyGuard = '0xb10c000000000000000000000000000000000000'
+export const feeManager = '0xfeec000000000000000000000000000000000000'
+export const policyGuard = '0xb10c000000000000000000000000000000000000'
 /** A virtual address: 4 bytes that name its master, these 10, and 6 of its own (TIP-1022). */
 const virtualPattern = /^0x[0-9a-f]{8}(?:fd){10}[0-9a-f]{12}$/
 

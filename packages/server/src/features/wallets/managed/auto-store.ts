@@ -18,7 +18,7 @@ export function listDue(db: Queryable, now: Date, most: number): Promise<DueWall
     DueWallet,
     sql`
     select ${masterWalletColumns}, organisation_id, environment from master_wallets
-    where auto_sweep is not null and auto_sweep_due_at <= ${now} order by auto_sweep_due_at limit ${most}`,
+    where auto_sweep is not null and retired_at is null and auto_sweep_due_at <= ${now} order by auto_sweep_due_at limit ${most}`,
   )
 }
 
@@ -50,11 +50,11 @@ export function lockMasterWallet(
 export async function updateMasterWallet(
   tx: Tx,
   tenant: Tenant,
-  wallet: Pick<MasterWalletRow, 'id' | 'name' | 'autoSweep'> & { readonly dueAt: Date },
+  wallet: Pick<MasterWalletRow, 'id' | 'name' | 'metadata' | 'autoSweep'> & { readonly dueAt: Date },
 ): Promise<void> {
   const { autoSweep, dueAt } = wallet
   await tx.run(sql`
-    update master_wallets set name = ${wallet.name}, auto_sweep = ${autoSweep === null ? null : JSON.stringify(autoSweep)}::jsonb,
+    update master_wallets set name = ${wallet.name}, metadata = ${JSON.stringify(wallet.metadata)}::jsonb, auto_sweep = ${autoSweep === null ? null : JSON.stringify(autoSweep)}::jsonb,
       auto_sweep_due_at = ${autoSweep === null ? null : dueAt}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${wallet.id}`)
 }

@@ -100,6 +100,8 @@ export function walletOn(ctx: Ctx, request: NewMasterWallet, { account, node }: 
     publicKey: Uint8Array.from(node.publicKey),
     chainCode: Uint8Array.from(node.chainCode),
     autoSweep: null,
+    metadata: request.metadata ?? {},
+    retiredAt: null,
     createdAt: ctx.clock.now(),
   }
 }

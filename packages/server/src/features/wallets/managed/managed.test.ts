@@ -60,6 +60,8 @@ test('a managed wallet is answered as decided, on the network that its chain mea
     supportedTokens: ['USDC'],
     keyVersion: 1,
     autoSweep: null,
+    metadata: {},
+    retiredAt: null,
     createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   })
   expect((await world.call(org.testKey, 'GET', `${path}/${made.body.id}`)).body).toEqual(made.body)

@@ -37,7 +37,7 @@ export function networkOf({ network: name }: { readonly network: string }): Netw
 
 export function shownMasterWallet(row: MasterWalletRow): MasterWallet {
   const { chainId, caip2 } = networkOf(row)
-  const { id, address, chain, name, supportedTokens, keyVersion, autoSweep, createdAt } = row
+  const { id, address, chain, name, supportedTokens, keyVersion, autoSweep, metadata, retiredAt, createdAt } = row
   return {
     id,
     address,
@@ -45,10 +45,12 @@ export function shownMasterWallet(row: MasterWalletRow): MasterWallet {
     chainId,
     network: caip2,
     name,
-    provisionStatus: 'active',
+    provisionStatus: retiredAt === null ? 'active' : 'retired',
     supportedTokens,
     keyVersion,
     autoSweep,
+    metadata,
+    retiredAt,
     createdAt,
   }
 }

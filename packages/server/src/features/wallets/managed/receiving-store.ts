@@ -13,12 +13,13 @@ export const ManagedReceiver = z.object({
   chain: ChainName,
   network: z.string(),
   supportedTokens: z.array(z.string()),
+  retiredAt: z.date().nullable(),
 })
 export type ManagedReceiver = z.output<typeof ManagedReceiver>
 
-const masters = sql`select id, organisation_id, environment, address, chain, network, supported_tokens from master_wallets`
+const masters = sql`select id, organisation_id, environment, address, chain, network, supported_tokens, retired_at from master_wallets`
 const children = sql`
-  select c.id, c.organisation_id, c.environment, c.address, chain, network, supported_tokens
+  select c.id, c.organisation_id, c.environment, c.address, chain, network, supported_tokens, retired_at
   from child_addresses c join master_wallets m on m.id = master_wallet_id`
 
 /** The managed wallets of several questions in one statement; each is found only for the tenant that it belongs to. */

@@ -9,6 +9,7 @@ import { fail } from '../errors.ts'
 import { masterWalletTurns } from '../turns.ts'
 import { createMasterWallet } from './create.ts'
 import { getMasterWallet, pageOfMasterWallets } from './managed.ts'
+import { restoreMasterWallet, retireMasterWallet } from './retire.ts'
 import { MasterWallet, MasterWalletParams, NewMasterWallet } from './schema.ts'
 
 export const masterWalletOperations: readonly Operation[] = [
@@ -54,5 +55,35 @@ export const masterWalletOperations: readonly Operation[] = [
     output: MasterWallet,
     errors: { 'wallet-not-found': fail.table['wallet-not-found'] },
     run: (ctx, { params }) => getMasterWallet(ctx, params.id),
+  }),
+  operation({
+    id: 'wallets.master.retire',
+    method: 'DELETE',
+    path: '/wallet-infra/master-wallets/{id}',
+    summary: 'Retire a managed wallet that holds nothing.',
+    description: [
+      'It takes no payment, sends nothing and derives no child until it is restored, and leaves the plan. Its addresses stay watched: money',
+      'that arrives later is a deposit as before. Coin that costs more to move than it is worth counts as nothing.',
+    ].join(' '),
+    params: MasterWalletParams,
+    errors: {
+      'wallet-not-found': fail.table['wallet-not-found'],
+      'wallet-not-empty': fail.table['wallet-not-empty'],
+      ...chainErrors,
+    },
+    run: (ctx, { params }) => retireMasterWallet(ctx, params.id),
+  }),
+  operation({
+    id: 'wallets.master.restore',
+    method: 'POST',
+    path: '/wallet-infra/master-wallets/{id}/restore',
+    summary: 'Take a retired wallet into use again.',
+    params: MasterWalletParams,
+    output: MasterWallet,
+    errors: {
+      'wallet-not-found': fail.table['wallet-not-found'],
+      'managed-wallet-limit-reached': planErrors['managed-wallet-limit-reached'],
+    },
+    run: (ctx, { params }) => restoreMasterWallet(ctx, params.id),
   }),
 ]

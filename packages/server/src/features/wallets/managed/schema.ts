@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
-import { Instant, text } from '../../../platform/wire.ts'
+import { Instant, Metadata, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { TokenSymbols } from '../schema.ts'
 import { AutoSweep } from './auto-sweep.ts'
@@ -9,6 +9,7 @@ export const NewMasterWallet = z.strictObject({
   name: text(200).optional(),
   chain: ChainName,
   supportedTokens: TokenSymbols,
+  metadata: Metadata.optional(),
 })
 export type NewMasterWallet = z.output<typeof NewMasterWallet>
 
@@ -20,17 +21,20 @@ export const MasterWallet = z.strictObject({
   chainId: z.int(),
   network: z.string().meta({ description: 'CAIP-2 id.', example: 'eip155:84532' }),
   name: z.string().nullable().meta({ description: 'Null when none was given.' }),
-  provisionStatus: z.literal('active'),
+  provisionStatus: z.enum(['active', 'retired']),
   supportedTokens: z.array(z.string()),
   keyVersion: z.int().meta({ description: 'The version of the seed that the wallet was derived from.' }),
   autoSweep: AutoSweep.required().nullable().meta({ description: 'What it sweeps by itself; null for nothing.' }),
+  metadata: z.record(z.string(), z.unknown()),
+  retiredAt: Instant.nullable().meta({ description: 'Null while it is in use.' }),
   createdAt: Instant,
 })
 export type MasterWallet = z.input<typeof MasterWallet>
 
 /** What is left out stays as it is. */
 export const MasterWalletChange = z.strictObject({
-  name: text(200).optional(),
+  name: text(200).nullable().optional(),
+  metadata: Metadata.optional().meta({ description: 'Takes the place of all that was there.' }),
   autoSweep: AutoSweep.nullable().optional().meta({ description: 'null turns it off.' }),
 })
 export type MasterWalletChange = z.output<typeof MasterWalletChange>

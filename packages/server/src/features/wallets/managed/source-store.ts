@@ -15,15 +15,16 @@ export const SourceWallet = z.object({
   chain: ChainName,
   masterWalletId: id('mwt'),
   masterAddress: StoredAddress,
+  retiredAt: z.date().nullable(),
 })
 export type SourceWallet = z.output<typeof SourceWallet>
 
 const OwnedSource = SourceWallet.extend({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
 const masters = sql`
-  select organisation_id, environment, id, address, chain, id as master_wallet_id, address as master_address from master_wallets`
+  select organisation_id, environment, id, address, chain, id as master_wallet_id, address as master_address, retired_at from master_wallets`
 const children = sql`
-  select c.organisation_id, c.environment, c.id, c.address, m.chain, m.id as master_wallet_id, m.address as master_address from child_addresses c join master_wallets m on m.id = c.master_wallet_id`
+  select c.organisation_id, c.environment, c.id, c.address, m.chain, m.id as master_wallet_id, m.address as master_address, m.retired_at from child_addresses c join master_wallets m on m.id = c.master_wallet_id`
 
 interface Named {
   readonly tenant: Tenant

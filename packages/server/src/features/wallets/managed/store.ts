@@ -21,12 +21,14 @@ export const MasterWalletRow = z.object({
   publicKey: Bytes,
   chainCode: Bytes,
   autoSweep: AutoSweep.nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+  retiredAt: z.date().nullable(),
   createdAt: z.date(),
 })
 export type MasterWalletRow = z.output<typeof MasterWalletRow>
 
 export const masterWalletColumns = sql`id, account, address, chain, network, name, supported_tokens, key_version, public_key, chain_code,
-  auto_sweep, created_at`
+  auto_sweep, metadata, retired_at, created_at`
 
 /** The account that the tenant's next wallet would take; another request may take it first. */
 export async function findNextAccount(db: Queryable, tenant: Tenant): Promise<number> {
@@ -60,10 +62,10 @@ export async function insertMasterWallet(
 ): Promise<void> {
   await tx.run(sql`
     insert into master_wallets (id, organisation_id, environment, account, address, chain, network, name, supported_tokens, key_version,
-      public_key, chain_code, legacy_coin, created_at)
+      public_key, chain_code, legacy_coin, metadata, created_at)
     values (${wallet.id}, ${tenant.organisationId}, ${tenant.environment}, ${wallet.account}, ${wallet.address}, ${wallet.chain},
       ${wallet.network}, ${wallet.name}, ${wallet.supportedTokens}, ${wallet.keyVersion}, ${wallet.publicKey}, ${wallet.chainCode},
-      ${wallet.legacyCoin ?? null}, ${wallet.createdAt})`)
+      ${wallet.legacyCoin ?? null}, ${JSON.stringify(wallet.metadata)}::jsonb, ${wallet.createdAt})`)
 }
 
 /** The legacy wallet is none of them: what is done with managed wallets by their ids is not done with it. */
@@ -97,13 +99,26 @@ export function listMasterWallets(
   )
 }
 
-/** How many managed wallets there are, counted from the records; the legacy wallet counts to no quota. */
+/** How many managed wallets there are, counted from the records; the legacy wallet and retired ones count to no quota. */
 export async function countMasterWallets(db: Queryable, tenant: Tenant): Promise<number> {
   const row = await db.one(
     z.object({ count: z.bigint() }),
     sql`
     select count(*) as count from master_wallets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and legacy_coin is null`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and legacy_coin is null
+      and retired_at is null`,
   )
   return Number(row.count)
+}
+
+/** Retires a wallet, or with null restores it; the caller holds its row. */
+export async function setRetired(
+  tx: Tx,
+  tenant: Tenant,
+  walletId: MasterWalletId,
+  retiredAt: Date | null,
+): Promise<void> {
+  await tx.run(sql`
+    update master_wallets set retired_at = ${retiredAt}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
 }

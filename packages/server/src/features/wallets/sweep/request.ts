@@ -6,6 +6,7 @@ import { defineErrors } from '../../../platform/errors.ts'
 import { type MasterWalletId, newId, type SweepId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { gasErrors, reserveForEach } from '../../plans/index.ts'
+import { fail as failWallet } from '../errors.ts'
 import { gasOfGasless } from '../gasless.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
 import { lockSources } from '../managed/source-store.ts'
@@ -38,6 +39,7 @@ const nonceBytes = 32
  */
 export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: SweepRequest): Promise<Reply> {
   const wallet = await requireMasterWallet(ctx, walletId)
+  if (wallet.retiredAt !== null) throw failWallet('wallet-retired')
   const terms = sweepTerms(ctx, wallet, request, 'request')
   const sweepId = await storeSweep(ctx, terms, await gatherCandidates(ctx, terms))
   return new Reply(202, await getSweep(ctx, { id: walletId, sweepId }))

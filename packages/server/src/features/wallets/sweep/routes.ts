@@ -17,7 +17,7 @@ export const sweepOperations: readonly Operation[] = [
     id: 'wallets.master.update',
     method: 'PATCH',
     path: '/wallet-infra/master-wallets/{id}',
-    summary: 'Rename a managed wallet, and say what it sweeps by itself.',
+    summary: 'Change the name and metadata of a managed wallet, and say what it sweeps by itself.',
     params: MasterWalletParams,
     input: MasterWalletChange,
     output: MasterWallet,
@@ -41,6 +41,7 @@ export const sweepOperations: readonly Operation[] = [
     status: 202,
     errors: {
       ...walletNotFound,
+      'wallet-retired': failWallets.table['wallet-retired'],
       ...failNamed.table,
       'sweep-not-supported': fail.table['sweep-not-supported'],
       'token-not-supported': failWallets.table['token-not-supported'],

@@ -6,7 +6,7 @@ import { shownMasterWallet } from '../managed/managed.ts'
 import type { MasterWallet, MasterWalletChange } from '../managed/schema.ts'
 import { sweepTerms } from './terms.ts'
 
-/** Renames a wallet, and says what it sweeps by itself; a wish that could never be met is refused now. */
+/** Renames a wallet, replaces its metadata, and says what it sweeps by itself; a wish that could never be met is refused now. */
 export function changeMasterWallet(
   ctx: Ctx,
   walletId: MasterWalletId,
@@ -15,9 +15,9 @@ export function changeMasterWallet(
   return ctx.db.tx(async (tx) => {
     const wallet = await lockMasterWallet(tx, ctx.tenant, walletId)
     if (wallet === undefined) throw fail('wallet-not-found')
-    const { name = wallet.name, autoSweep = wallet.autoSweep } = change
+    const { name = wallet.name, metadata = wallet.metadata, autoSweep = wallet.autoSweep } = change
     if (autoSweep !== null) sweepTerms(ctx, wallet, autoSweep, 'automatic')
-    const changed = { ...wallet, name, autoSweep }
+    const changed = { ...wallet, name, metadata, autoSweep }
     await updateMasterWallet(tx, ctx.tenant, { ...changed, dueAt: ctx.clock.now() })
     await ctx.audit(tx, { action: 'wallets.master.update', target: walletId, details: { name, autoSweep } })
     return shownMasterWallet(changed)

@@ -1,0 +1,14 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Vault, VaultChange } from './schema.ts'
+import { describeVault } from './store.ts'
+import { lockWritable, shownVault, type VaultId } from './vault.ts'
+
+/** Changes the description and the metadata of a vault that is not sealed. No seal covers either, and no event reports it. */
+export function changeVault(ctx: Ctx, vaultId: VaultId, change: VaultChange): Promise<Vault> {
+  return ctx.db.tx(async (tx) => {
+    const vault = await lockWritable(tx, ctx, vaultId)
+    const { description = vault.description, metadata = vault.metadata } = change
+    await describeVault(tx, ctx.tenant, { id: vaultId, description, metadata })
+    return shownVault(ctx.tenant, { ...vault, description, metadata })
+  })
+}

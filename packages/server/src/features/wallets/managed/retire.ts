@@ -1,0 +1,97 @@
+import { formatAmount, type Network } from '@purser/protocol'
+import type { Chain } from '../../../chain/port.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { MasterWalletId } from '../../../platform/ids.ts'
+import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../../plans/index.ts'
+import { fail } from '../errors.ts'
+import { lockMasterWallet } from './auto-store.ts'
+import { networkOf, requireMasterWallet, shownMasterWallet } from './managed.ts'
+import { listUsedChildren, type UsedChild } from './retire-store.ts'
+import type { MasterWallet } from './schema.ts'
+import { type MasterWalletRow, setRetired } from './store.ts'
+
+/** Addresses whose balances one call reads. */
+const addressesPerRead = 200
+const gasOfCoinTransfer = 21_000n
+
+/**
+ * Takes a wallet that holds nothing out of use, with its children, and gives its place in the plan back. Its addresses stay watched, so
+ * that money that arrives later is reported, and it can be restored to move that money. Again: nothing changes.
+ */
+export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<void> {
+  const wallet = await requireMasterWallet(ctx, walletId)
+  if (wallet.retiredAt !== null) return
+  await refuseFunded(ctx, wallet)
+  await ctx.db.tx(async (tx) => {
+    const now = ctx.clock.now()
+    const period = periodOf('managedWallets', now)
+    await lockCounter(tx, ctx.tenant, 'managedWallets', period)
+    const present = await lockMasterWallet(tx, ctx.tenant, walletId)
+    if (present === undefined) throw fail('wallet-not-found')
+    if (present.retiredAt !== null) return
+    await setRetired(tx, ctx.tenant, walletId, now)
+    await addToCounter(tx, ctx.tenant, 'managedWallets', period, -1)
+    await ctx.audit(tx, { action: 'wallets.master.retire', target: walletId, details: { address: wallet.address } })
+  })
+}
+
+/** Takes a retired wallet into use again, if the plan has a place for it. Again: nothing changes. */
+export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<MasterWallet> {
+  return ctx.db.tx(async (tx) => {
+    await lockCounter(tx, ctx.tenant, 'managedWallets', periodOf('managedWallets', ctx.clock.now()))
+    const wallet = await lockMasterWallet(tx, ctx.tenant, walletId)
+    if (wallet === undefined) throw fail('wallet-not-found')
+    if (wallet.retiredAt === null) return shownMasterWallet(wallet)
+    await countOrRefuse(tx, ctx, 'managedWallets')
+    await setRetired(tx, ctx.tenant, walletId, null)
+    await ctx.audit(tx, { action: 'wallets.master.restore', target: walletId, details: { address: wallet.address } })
+    return shownMasterWallet({ ...wallet, retiredAt: null })
+  })
+}
+
+/**
+ * Refuses a wallet that holds money as of the latest block: the master by all that the service knows of its network, and every child
+ * that ever had a transaction. Money that arrives after the reading is a deposit of a retired wallet.
+ */
+async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<void> {
+  const network = networkOf(wallet)
+  const chain = ctx.chains.on(network)
+  const dust = await dustOf(network, chain)
+  await refuseHoldings(chain, dust, [wallet])
+  let after = 0
+  for (;;) {
+    const children = await listUsedChildren(ctx.db, ctx.tenant, wallet.id, { after, limit: addressesPerRead })
+    const last = children.at(-1)
+    if (last === undefined) return
+    await refuseHoldings(chain, dust, children)
+    after = last.childIndex
+  }
+}
+
+/** Coin in the smallest unit that costs more to move than it is: nobody can bring a wallet to exactly nothing. */
+async function dustOf(network: Network, chain: Chain): Promise<bigint> {
+  if (network.nativeCoin === null) return 0n
+  const { maxFee, l1Fee } = await chain.offeredFees()
+  return maxFee * gasOfCoinTransfer + l1Fee
+}
+
+async function refuseHoldings(
+  chain: Chain,
+  dust: bigint,
+  wallets: readonly (UsedChild | MasterWalletRow)[],
+): Promise<void> {
+  const { tokens, nativeCoin } = chain.network
+  const addresses = tokens.map(({ address }) => address)
+  const read = await chain.holdings(wallets.map(({ address: account }) => ({ account, tokens: addresses })))
+  const holdings = wallets.flatMap(({ id: walletId, address }, at) => {
+    const { native = 0n, tokens: amounts = [] } = read[at] ?? {}
+    const coin = nativeCoin === null || native <= dust ? [] : [{ coin: nativeCoin, raw: native }]
+    const held = tokens.flatMap((token, index) =>
+      (amounts[index] ?? 0n) > 0n ? [{ coin: token, raw: amounts[index] ?? 0n }] : [],
+    )
+    return [...coin, ...held].map(({ coin: { symbol, decimals }, raw }) => {
+      return { walletId, address, tokenSymbol: symbol, formattedBalance: formatAmount(raw, decimals) }
+    })
+  })
+  if (holdings.length > 0) throw fail('wallet-not-empty', { holdings: holdings.slice(0, 10) })
+}
