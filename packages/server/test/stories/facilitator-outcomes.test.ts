@@ -2,6 +2,7 @@ import { type DevChain, fundNative, startChain, startFaultProxy, tokenBalance } 
 import { createTestClient, http } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
 import { aPaymentBody, type FacilitatorBody, facilitatorOf, type Purchase } from '../facilitated.ts'
 import { spend } from '../spend.ts'
 import { aPayer, aWorld, codeOf, type Org, type Payer, type World } from '../world.ts'
@@ -72,7 +73,10 @@ test('while the chain has not said, the answer is pending with the hash, and the
   expect((await impatient.settle(body)).body).toMatchObject({ success: false, errorReason: used })
 })
 
-test('a settlement that nobody could send when the wait ends is refused for good, and its payer is never charged', async () => {
+test.each([
+  ['that nobody could send', 0],
+  ['whose transaction ended without it', 1],
+])('a settlement %s is refused for good when the wait ends, and its payer is never charged', async (_, attempts) => {
   const proxy = await startFaultProxy(chain.rpcUrl)
   cleanUps.push(() => proxy.stop())
   const cut = await aWorld({
@@ -89,7 +93,9 @@ test('a settlement that nobody could send when the wait ends is refused for good
   const before = await tokenBalance(chain, 'USDC', payer.account.address)
   proxy.set('drop')
   const failed = { success: false, errorReason: 'settlement_withdrawn', transaction: '' }
-  const answers = await Promise.all([facilitator.settle(body), facilitator.settle(body)])
+  const settling = Promise.all([facilitator.settle(body), facilitator.settle(body)])
+  await expect.poll(() => setAttempts(cut, attempts)).toBe(1)
+  const answers = await settling
   for (const answer of answers) expect([answer.status, answer.body]).toMatchObject([200, failed])
   proxy.set('pass')
   // A payment after it settles, so whatever waited would have been sent by now.
@@ -100,6 +106,29 @@ test('a settlement that nobody could send when the wait ends is refused for good
   expect(before - (await tokenBalance(chain, 'USDC', payer.account.address))).toBe(10_000n)
   const [, log] = (await cut.call(own.testKey, 'GET', '/payments/logs')).list
   expect(log).toMatchObject({ status: 'voided' })
+})
+
+/** As if so many transactions had carried the one relay of this world and ended without its money. */
+function setAttempts({ database }: World, attempts: number): Promise<number> {
+  return database.db.run(sql`
+    update relays set attempts = ${attempts}, alone = ${attempts > 0}, next_attempt_at = null, check_at = now() where state = 'waiting'`)
+}
+
+test('a block that does not move the money leaves the answer pending with the hash of its transaction', async () => {
+  const { base } = await world.another({ facilitatorWaitMs: 1_500, role: 'api' })
+  const impatient = facilitatorOf(base, org.testKey)
+  const body = await pay()
+  await impatient.verify(body)
+  const resume = await stopBlocks()
+  const first = await impatient.settle(body)
+  const hash = first.body.transaction
+  expect(hash).toMatch(/^0x[0-9a-f]{64}$/)
+  // What the relayer does when a block that is not final shows the transaction without the transfer.
+  const forgotten = await world.database.db.run(sql`update payments set tx_hash = null where tx_hash = ${String(hash)}`)
+  expect(forgotten).toBe(1)
+  expect((await impatient.settle(body)).body).toMatchObject({ errorReason: 'settlement_pending', transaction: hash })
+  await resume()
+  expect((await facilitatorOf(world.base, org.testKey).settle(body)).body.success).toBe(true)
 })
 
 test('sixty verifies and settlements of one payment at once, on two processes, are one success', async () => {

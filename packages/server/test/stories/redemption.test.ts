@@ -1,6 +1,7 @@
 import { keccak256, type RedemptionClaim, redemptionHash, redemptionMessage } from '@purser/protocol'
 import { hashMessage } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { asV1, type FacilitatorBody } from '../facilitated.ts'
 import { offerOf, payByEvmCharge } from '../mpp-agent.ts'
@@ -321,6 +322,34 @@ test('a lost answer of a redemption is repeated by its Idempotency-Key', async (
     request(world.base, { key: org.testKey, method: 'POST', path: '/payments/redeem', body: sold, headers })
   const [one, two] = [await ask(), await ask()]
   expect([one.status, two.body]).toEqual([200, one.body])
+})
+
+test('the right to serve is stored sealed with its Idempotency-Key, and repeated for no other API key', async () => {
+  const sold = await x402()
+  const { paymentId } = (await settled(sold)).body
+  await redeem(sold)
+  await pass(paymentId)
+  const headers = { 'idempotency-key': 'sealed-right' }
+  const ask = (key: string) =>
+    request(world.base, { key, method: 'POST', path: '/payments/redeem', body: sold, headers })
+  const granted = await ask(org.testKey)
+  const token = String(granted.body.redemptionToken)
+  const Row = z.object({ resourceId: z.string(), body: z.instanceof(Uint8Array), sealed: z.boolean() })
+  const row = await world.database.db.one(
+    Row,
+    sql`select resource_id, body, sealed from idempotency_keys where key = 'sealed-right'`,
+  )
+  expect([row.sealed, row.resourceId.includes(token), Buffer.from(row.body).includes(token)]).toEqual([
+    true,
+    false,
+    false,
+  ])
+  const made = await world.call(org.testKey, 'POST', '/organisations/current/api-keys', {
+    name: 'other',
+    environment: 'test',
+  })
+  expect(said(await ask(String(made.body.key)))).toEqual([422, 'idempotency-key-reused'])
+  expect((await ask(org.testKey)).body).toEqual(granted.body)
 })
 
 test('each challenge of a batch has an id of its own for its x402 offers', async () => {

@@ -94,6 +94,11 @@ export const Outcome = z.object({
   failureReason: z.string().nullable(),
   /** The lane's transaction is in a block; false for a payer's own transaction, which no lane sends. */
   inBlock: z.boolean(),
+  /**
+   * Hash of the transaction that carries it now; null where none is signed. A block may show that transaction without the money, and then
+   * `txHash` is null; it decides nothing before it is final.
+   */
+  carrierHash: z.string().nullable(),
   /** The payer asked for the answer again: whoever has it must redeem the payment before it leaves. */
   redemptionRequested: z.boolean(),
 })
@@ -105,7 +110,8 @@ export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): P
     Outcome,
     sql`
     select p.id, p.status, p.tx_hash, p.settled_at, p.failure_reason, coalesce(sent.status in ('mined', 'final'), false) as in_block,
-      p.redemption_until is not null as redemption_requested
+      p.redemption_until is not null as redemption_requested, coalesce(sent.mined_hash, (
+        select hash from transaction_attempts a where a.transaction_id = sent.id order by sequence desc limit 1)) as carrier_hash
     from payments p
     left join relays r on p.status = 'settling' and r.purpose = 'payments' and r.subject_id = p.id and r.state = 'included'
     left join chain_transactions sent on sent.id = r.transaction_id

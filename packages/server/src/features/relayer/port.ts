@@ -106,6 +106,9 @@ export interface Relays {
     items: readonly T[],
     sourceOf: (items: readonly T[]) => Sql,
   ): Promise<readonly (Error | undefined)[]>
-  /** Takes a relay out of the queue, in the caller's transaction. Only one that was never in a transaction can be: answers whether it was. */
+  /**
+   * Takes a relay out of the queue, in the caller's transaction. Only one that no transaction carries can be: earlier ones are final without it
+   * or can never be mined. Returns whether it was taken out.
+   */
   withdraw(tx: Tx, purpose: string, subjectId: string): Promise<boolean>
 }

@@ -272,7 +272,7 @@ test('a contract’s signature travels alone from the beginning', async () => {
   expect(await dueNow()).toMatchObject({ batch: false, alone: true })
 })
 
-test('a withdrawn relay is never sent, and one that was in a transaction cannot be withdrawn', async () => {
+test('a withdrawn relay is never sent, and one that waits again after a transaction without it is withdrawn too', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 1 })
   const [waiting] = await db.tx(async (tx) => lockWaiting(tx, idsOf(await pick())))
@@ -282,7 +282,8 @@ test('a withdrawn relay is never sent, and one that was in a transaction cannot 
   expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(false)
   expect(await takeTurn()).toEqual([])
   await db.run(sql`update relays set state = 'waiting', attempts = 1`)
-  expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(false)
+  expect(await db.tx((tx) => relays.withdraw(tx, 'payments', subjectId))).toBe(true)
+  expect(await takeTurn()).toEqual([])
 })
 
 test('a nonce that another relay has keeps nothing else from the queue, and is reported', async () => {

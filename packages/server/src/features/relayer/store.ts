@@ -200,9 +200,9 @@ export async function lockAsRead(
   return new Set(rows.map((row) => row.id))
 }
 
-/** Takes a relay out of the queue if it was never in a transaction; returns how many rows that changed. */
+/** Takes a relay out of the queue if no transaction that may still be mined carries it; returns how many rows that changed. */
 export function markWithdrawn(tx: Tx, purpose: string, subjectId: string): Promise<number> {
   return tx.run(sql`
     update relays set state = 'withdrawn', next_attempt_at = null, checks = 0, check_at = least(valid_before, now() + ${watchedFor})
-    where purpose = ${purpose} and subject_id = ${subjectId} and state = 'waiting' and attempts = 0 and transaction_id is null`)
+    where purpose = ${purpose} and subject_id = ${subjectId} and state = 'waiting' and transaction_id is null`)
 }

@@ -82,7 +82,8 @@ async function answerOnce(ctx: Ctx, operation: Operation, request: RawRequest): 
     throw failPlatform('validation-error', { errors })
   }
   if (operation.readContent !== undefined) return answerOnceForStream(ctx, operation, request, key)
-  const asked = { key, fingerprint: idempotency.fingerprintOf(request.method, request.url, request.body) }
+  const fingerprint = idempotency.fingerprintOf(request.method, request.url, request.body)
+  const asked = { key, fingerprint, isSecret: operation.secretAnswer === true }
   const mode = operation.idempotency ?? 'transaction'
   return mode === 'transaction'
     ? answerOnceInTransaction(ctx, operation, request, asked)

@@ -40,6 +40,8 @@ export function unreadFingerprintOf(method: string, url: string): Uint8Array {
 export interface IdempotentRequest {
   readonly key: string
   readonly fingerprint: Uint8Array
+  /** The answer holds a secret: it is stored sealed, and only the API key that sent the first request gets it again. */
+  readonly isSecret?: boolean
 }
 
 export interface StoredAnswer {
@@ -74,7 +76,7 @@ export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRe
   return stored === undefined ? { kind: 'first' } : judge(ctx, stored, request)
 }
 
-/** Stores the answer in the transaction of its effect. Of a secret one the fingerprint is sealed too: a body of few digits could be guessed from it. */
+/** Stores the answer in the transaction of its effect, sealed where it is secret. */
 export async function storeInTransaction(
   ctx: Ctx,
   tx: Tx,
@@ -82,12 +84,7 @@ export async function storeInTransaction(
   answer: StoredAnswer,
   secret: boolean,
 ): Promise<void> {
-  const [body, fingerprint] = secret
-    ? [
-        ctx.sealer.seal(answer.body, sealContext(ctx, request.key)),
-        ctx.sealer.seal(request.fingerprint, fingerprintContext(ctx, request.key)),
-      ]
-    : [answer.body, request.fingerprint]
+  const { body, fingerprint } = secret ? sealedOf(ctx, request, answer) : { body: answer.body, ...request }
   await tx.run(sql`
     insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, body, sealed, created_at)
     values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${fingerprint}, ${apiKeyOf(ctx)}, 'done',
@@ -106,7 +103,7 @@ export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim
     insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, running_until, claim, created_at)
     values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${request.fingerprint}, ${apiKeyOf(ctx)}, 'running', ${until}, ${claim}, ${now})
     on conflict (organisation_id, environment, key) do update
-      set running_until = excluded.running_until, claim = excluded.claim
+      set running_until = excluded.running_until, claim = excluded.claim, api_key_id = excluded.api_key_id
       where idempotency_keys.state = 'running' and idempotency_keys.running_until < ${now}
         and idempotency_keys.fingerprint = excluded.fingerprint and idempotency_keys.resource_id is null`)
   if (taken === 1) return { kind: 'first' }
@@ -198,8 +195,11 @@ export async function finishLease(
         and claim = ${claim} and resource_id is null`)
     return
   }
+  const isSecret = request.isSecret === true
+  const { body, fingerprint } = isSecret ? sealedOf(ctx, request, answer) : { body: answer.body, fingerprint: null }
   await ctx.db.run(sql`
-    update idempotency_keys set state = 'done', status = ${answer.status}, headers = ${JSON.stringify(answer.headers)}, body = ${answer.body}
+    update idempotency_keys set state = 'done', status = ${answer.status}, headers = ${JSON.stringify(answer.headers)}, body = ${body},
+      sealed = ${isSecret}, fingerprint = coalesce(${fingerprint}::bytea, fingerprint)
     where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key} and claim = ${claim}`)
 }
 
@@ -208,8 +208,17 @@ export function sweepIdempotencyKeys(db: Queryable, now: Date): Promise<number> 
   return db.run(sql`delete from idempotency_keys where created_at < ${instantOf(now.getTime() - keptMs)}`)
 }
 
+/** A secret answer as it is stored. The fingerprint is sealed too: a body of few digits could be guessed from it. */
+function sealedOf(ctx: Ctx, { key, fingerprint }: IdempotentRequest, { body }: StoredAnswer) {
+  return {
+    body: ctx.sealer.seal(body, sealContext(ctx, key)),
+    fingerprint: ctx.sealer.seal(fingerprint, fingerprintContext(ctx, key)),
+  }
+}
+
 function judge(ctx: Ctx, stored: Stored, request: IdempotentRequest): Claim {
-  if (stored.sealed && stored.apiKeyId !== apiKeyOf(ctx)) throw failPlatform('idempotency-key-reused')
+  if ((stored.sealed || request.isSecret === true) && stored.apiKeyId !== apiKeyOf(ctx))
+    throw failPlatform('idempotency-key-reused')
   const fingerprint = stored.sealed
     ? ctx.sealer.open(stored.fingerprint, fingerprintContext(ctx, request.key))
     : stored.fingerprint

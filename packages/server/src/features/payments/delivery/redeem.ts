@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { z } from 'zod'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
@@ -80,7 +81,7 @@ async function decide(ctx: Ctx, tx: Tx, request: RedeemRequest, token: string): 
   const verdict = redeemVerdict(row, { method, isRerun, isFirst })
   if (verdict.kind === 'grant') {
     await grantRedemption(tx, row.id, { token, leaseMs, isRerun })
-    await ctx.idempotency?.commit(tx, `${row.id} ${token}`)
+    await ctx.idempotency?.commit(tx, `${row.id} ${digestOf(token)}`)
     return { kind: 'granted', paymentId: row.id }
   }
   if (verdict.kind !== 'announce') return verdict.kind === 'wait' ? verdict : { kind: 'refuse' }
@@ -90,10 +91,17 @@ async function decide(ctx: Ctx, tx: Tx, request: RedeemRequest, token: string): 
 
 /** The answer to a repeat with the same Idempotency-Key: the same right, as long as nobody else has it. */
 export async function redeemedBefore(ctx: Ctx, granted: string): Promise<z.input<typeof Redemption>> {
-  const [paymentId = '', token = ''] = granted.split(' ')
+  const [paymentId = '', digest = ''] = granted.split(' ')
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
-  if (payment?.redemptionToken !== token) throw fail('delivery-in-progress', { retryAfterSeconds: leaseMs / 1_000 })
+  const token = payment?.redemptionToken ?? null
+  if (payment === undefined || token === null || digestOf(token) !== digest)
+    throw fail('delivery-in-progress', { retryAfterSeconds: leaseMs / 1_000 })
   return redemptionAnswer(ctx, payment.id, token)
+}
+
+/** What a stored Idempotency-Key shows of a token: enough to recognize it, too little to use it. */
+function digestOf(token: string): string {
+  return hash('sha256', token, 'base64url')
 }
 
 async function redemptionAnswer(ctx: Ctx, paymentId: PaymentId, token: string): Promise<z.input<typeof Redemption>> {

@@ -103,10 +103,10 @@ async function bringToChain(ctx: Ctx, payment: KnownPayment, key: string | undef
     refuseSanctioned(ctx, { ...payment, protocol: 'x402' })
     await requestSettlement(ctx, payment.id)
   }
-  const { status, txHash, failureReason } = await outcomeOf(ctx, payment.id)
+  const { status, txHash, carrierHash, failureReason } = await outcomeOf(ctx, payment.id)
   if (status === 'settlement_failed' || status === 'voided')
     return { success: false, errorReason: failureReason ?? 'unexpected_settle_error', transaction: '' }
-  if (status !== 'settled') return { success: false, errorReason: pending, transaction: txHash ?? '' }
+  if (status !== 'settled') return { success: false, errorReason: pending, transaction: txHash ?? carrierHash ?? '' }
   const isFirst = await markAnswered(ctx.db, payment.id, { now: ctx.clock.now(), key: key ?? null })
   if (!isFirst) throw fail('duplicate-payment')
   return { success: true, transaction: txHash ?? '', ...(await amountTaken(ctx, payment)) }
@@ -117,12 +117,12 @@ const pending = 'settlement_pending'
 const signMsMax = 3_000
 
 /**
- * The outcome, or what is known when the wait ends. A settlement of which nothing was signed or sent by then is withdrawn: servers ask
- * again only with a hash, so that a payment without one would be charged after its buyer was refused.
+ * The outcome, or what is known when the wait ends. A settlement that no transaction carries by then is withdrawn: servers retry only with a
+ * hash, so that a payment without one would be charged after its buyer was refused.
  */
 async function outcomeOf(ctx: Ctx, paymentId: PaymentId): Promise<Outcome> {
   const outcome = await ctx.settlements.outcome(paymentId, ctx.facilitatorWaitMs)
-  if (outcome.status !== 'settling' || outcome.txHash !== null) return outcome
+  if (outcome.status !== 'settling' || (outcome.txHash ?? outcome.carrierHash) !== null) return outcome
   if (await withdrawSettlement(ctx, paymentId)) return ctx.settlements.outcome(paymentId, 0)
   return ctx.settlements.outcome(paymentId, signMsMax)
 }

@@ -5,11 +5,11 @@ import { paymentPurpose } from '../relay.ts'
 import { recordEnded } from '../settlement-outcome.ts'
 import { listEnding, lockPayments } from '../settlement-store.ts'
 
-/** Why a settlement ended of which nothing was signed or sent. */
+/** Why a settlement ended that no transaction carried. */
 export const withdrawnReason = 'settlement_withdrawn'
 
 /**
- * Ends a settlement for good if it was never in a transaction, and answers whether it was ended. It takes the relay's lock, as the
+ * Ends a settlement for good if no transaction carries it that may still be mined, and answers whether it was ended. It takes the relay's lock, as the
  * relayer does before it plans, so that a buyer who learns of the failure is never charged afterwards.
  */
 export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<boolean> {
