@@ -98,6 +98,9 @@ function deliveryOf(send: Send) {
     /** Finishes a redemption; only where it succeeds may the answer leave. */
     redeemed: (id: string, body: RedeemedRequest, options?: CallOptions): Promise<Payment> =>
       call(send, 'POST', '/payments/{id}/redeemed', { ...options, params: { id }, body }),
+    /** Takes back that a redemption was finished, since its answer did not leave: the payment can be redeemed again at once. */
+    undelivered: (id: string, body: RedeemedRequest, options?: CallOptions): Promise<Payment> =>
+      call(send, 'POST', '/payments/{id}/undelivered', { ...options, params: { id }, body }),
   }
 }
 

@@ -34,6 +34,7 @@ async function makeLive({
   pay,
   redeemable,
   redeeming,
+  unserved,
   key,
   reg,
   vlt,
@@ -56,8 +57,8 @@ async function makeLive({
   expect(
     await db.run(sql`
     update payments set environment = 'live'
-    where id in (${pay}, ${redeeming}) or session_id = ${sess} or claim_key like ${stub}`),
-  ).toBe(4)
+    where id in (${pay}, ${redeeming}, ${unserved}) or session_id = ${sess} or claim_key like ${stub}`),
+  ).toBe(5)
   expect(await db.run(sql`update sessions set environment = 'live' where id = ${sess}`)).toBe(1)
   expect(await db.run(sql`update vaults set environment = 'live' where session_id = ${sess}`)).toBe(1)
   expect(await db.run(sql`update registry_routes set environment = 'live' where id = ${reg}`)).toBe(1)

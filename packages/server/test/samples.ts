@@ -13,9 +13,10 @@ export interface Resources {
   /** A sweep of that wallet. */
   readonly swp: string
   readonly pay: string
-  /** The credential of a payment that can be redeemed now, and a payment that is being redeemed. */
+  /** The credential of a payment that can be redeemed now, and two payments that are being redeemed. */
   readonly redeemable: string
   readonly redeeming: string
+  readonly unserved: string
   readonly plog: string
   readonly key: string
   readonly acc: string
@@ -199,6 +200,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'payments.redeem': () => ({
       body: { protocol: 'x402', credential: ids.redeemable, resource, method: 'GET' },
     }),
+    'payments.undelivered': () => ({ params: { id: ids.unserved }, body: { redemptionToken: 'redeeming' } }),
     'payments.redeemed': () => ({ params: { id: ids.redeeming }, body: { redemptionToken: 'redeeming' } }),
     'payments.get': () => ({ params: { id: ids.pay } }),
     'payments.logs.list': () => ({}),

@@ -16,6 +16,7 @@ export const tools: readonly Tool[] = [
       "resource": "body",
       "hostname": "body",
       "price": "body",
+      "method": "body",
       "description": "body",
       "mimeType": "body",
       "intent": "body",
@@ -63,6 +64,11 @@ export const tools: readonly Tool[] = [
           "type": "string",
           "pattern": "^\\d{1,60}(\\.\\d{1,60})?$",
           "example": "0.01"
+        },
+        "method": {
+          "description": "The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since.",
+          "type": "string",
+          "pattern": "^[A-Z]{1,16}$"
         },
         "description": {
           "type": "string",

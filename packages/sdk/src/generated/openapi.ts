@@ -109,7 +109,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Ask to serve a payment that was settled and never delivered.
-         * @description The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed.
+         * @description The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed. A payment that may still be served is delivery-in-progress.
          */
         readonly post: operations["payments.redeem"];
         readonly delete?: never;
@@ -132,6 +132,26 @@ export interface paths {
          * @description If it is refused, somebody else has the right to serve the payment and the answer must not leave.
          */
         readonly post: operations["payments.redeemed"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/payments/{id}/undelivered": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Take back that a redemption was finished: its answer did not leave.
+         * @description For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by whoever has its answer or may run the handler again.
+         */
+        readonly post: operations["payments.undelivered"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -3432,6 +3452,8 @@ export interface operations {
                     readonly hostname?: string;
                     /** @example 0.01 */
                     readonly price: string;
+                    /** @description The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since. */
+                    readonly method?: string;
                     readonly description?: string;
                     readonly mimeType?: string;
                     /**
@@ -3978,8 +4000,13 @@ export interface operations {
                      * @default true
                      */
                     readonly rerun?: boolean;
-                    /** @description From verifying the payment: the handler that ran first still has the answer. It does not wait for itself. */
+                    /** @description From verifying or redeeming the payment: the caller still has the answer. It does not wait for itself. */
                     readonly settlementToken?: string;
+                    /**
+                     * @description With settlementToken, on the connection on which the credential came first. The caller has verified the payment itself, so that the payer proves nothing more.
+                     * @example pay_01h455vb4pex5vsknk084sn02q
+                     */
+                    readonly paymentId?: string;
                     /** @description The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not. */
                     readonly signature?: {
                         readonly value: string;
@@ -4040,7 +4067,7 @@ export interface operations {
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
             readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `payment-not-redeemable`, `delivery-in-progress` */
+            /** @description `idempotency-in-progress`, `payment-not-redeemable`, `delivery-in-progress`, `answer-lost` */
             readonly 409: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4076,6 +4103,111 @@ export interface operations {
         };
     };
     readonly "payments.redeemed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @example c2VydmUgaXQgb25jZQ */
+                    readonly redemptionToken: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example pay_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
+                        /** @enum {string} */
+                        readonly protocol: "x402" | "mpp";
+                        readonly amount: string;
+                        readonly rawAmount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly network: string;
+                        readonly payer: string | null;
+                        readonly payTo: string;
+                        readonly walletId: string | null;
+                        readonly resource: string | null;
+                        readonly route: string | null;
+                        readonly method: string | null;
+                        readonly description: string | null;
+                        /** @example key_01h455vb4pex5vsknk084sn02q */
+                        readonly apiKeyId: string;
+                        readonly txHash: string | null;
+                        readonly settledAt: string | null;
+                        readonly failureReason: string | null;
+                        readonly vaultId: string | null;
+                        readonly sessionId: string | null;
+                        /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
+                        readonly deliveredAt: string | null;
+                        /** @description When the answer was handed out by a redemption. */
+                        readonly redeemedAt: string | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `not-found`, `payment-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `idempotency-in-progress`, `redemption-lost` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "payments.undelivered": {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {

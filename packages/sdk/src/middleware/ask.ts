@@ -11,6 +11,8 @@ export interface Sale {
   readonly price: string
   readonly resource: string
   readonly method: string
+  /** Whether every request to the route costs the same, so that a challenge may promise its price. */
+  readonly hasFixedPrice: boolean
   readonly ip: string | undefined
   /** RFC 9530, of the request's body where the route binds it. */
   readonly digest: string | undefined
@@ -44,11 +46,12 @@ export function isMisconfigured(error: unknown): boolean {
   return error instanceof AuthenticationError || error instanceof ValidationError
 }
 
-function requestOf({ till, route, resource, price, digest, ip }: Sale): ChallengeAsked {
+function requestOf({ till, route, resource, price, method, hasFixedPrice, digest, ip }: Sale): ChallengeAsked {
   return {
     ...till.payee,
     resource,
     price,
+    ...(hasFixedPrice && { method }),
     ...(!route.protocols.includes('x402') && { acceptX402: false }),
     ...(till.signOffers && { signOffers: true }),
     ...(route.acceptSessions && { intent: 'session' as const }),

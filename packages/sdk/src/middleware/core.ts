@@ -90,7 +90,8 @@ async function admitRequest<R>(
   checkPrice(price)
   const digest = options.bindBody === undefined ? undefined : contentDigest(bytesOf(await options.bindBody(own)))
   const [ip, acceptPayment] = [options.clientIp?.(own), header('accept-payment')]
-  const sale: Sale = { till, route, price, resource, method, ip, digest, acceptPayment }
+  const hasFixedPrice = typeof options.price === 'string'
+  const sale: Sale = { till, route, price, hasFixedPrice, resource, method, ip, digest, acceptPayment }
   if (credential === 'none' || !route.protocols.includes(credential.protocol)) {
     const session = route.acceptSessions ? header(sessionHeader.toLowerCase()) : undefined
     return session === undefined ? refuse(await askToPay(sale)) : enter(sale, session)

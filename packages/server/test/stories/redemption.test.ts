@@ -89,6 +89,12 @@ async function pass(paymentId: unknown): Promise<void> {
   await world.database.db.run(sql`update payments set redemption_until = now() - interval '1 second' where id = ${id}`)
 }
 
+/** No process keeps an answer for so long. */
+async function settledLongAgo(paymentId: unknown): Promise<void> {
+  const id = String(paymentId)
+  await world.database.db.run(sql`update payments set settled_at = now() - interval '31 minutes' where id = ${id}`)
+}
+
 const said = (answer: Answer) => [answer.status, codeOf(answer)]
 const inProgress = [409, 'delivery-in-progress']
 const notRedeemable = [409, 'payment-not-redeemable']
@@ -142,8 +148,11 @@ test('whoever lost the right to serve cannot finish, and two reruns are the most
     post(`/payments/${paymentId}/redeemed`, { redemptionToken: body.redemptionToken })
   expect(said(await finish(slow))).toEqual([409, 'redemption-lost'])
   await pass(paymentId)
-  expect(said(await redeem(sold))).toEqual(notRedeemable)
+  expect(said(await redeem(sold))).toEqual(inProgress)
+  await settledLongAgo(paymentId)
+  expect(said(await redeem(sold))).toEqual([409, 'answer-lost'])
   expect((await finish(quick)).status).toBe(200)
+  expect(said(await redeem(sold))).toEqual(notRedeemable)
   expect(said(await finish(quick))).toEqual([409, 'redemption-lost'])
 })
 
@@ -180,10 +189,13 @@ test('settling says whether the payer has asked again, so that the first answer 
   expect(await settle()).toBe(true)
 })
 
-test('an unsafe method is never run again; its kept answer may be handed out', async () => {
-  const sold = { ...(await x402()), method: 'POST' }
+test.each(['POST', 'PATCH', 'DELETE'])('%s is never run again; its kept answer may be handed out', async (method) => {
+  const sold = { ...(await x402()), method }
   const { paymentId, settlementToken } = (await settled(sold)).body
-  expect(said(await redeem(sold))).toEqual(notRedeemable)
+  const first = await redeem(sold)
+  expect([said(first), first.headers.get('retry-after')]).toEqual([inProgress, '30'])
+  await settledLongAgo(paymentId)
+  expect(said(await redeem(sold))).toEqual([409, 'answer-lost'])
   expect((await redeem(sold, { rerun: false, settlementToken })).body).toMatchObject({ paymentId })
 })
 
@@ -234,17 +246,21 @@ describe('what the chain shows redeems nothing', () => {
   })
 
   test('a payment of version 1, even with the payer’s signature', async () => {
-    const payload: Record<string, unknown> = {}
-    await x402((given) => void Object.assign(payload, given))
-    const v1 = asV1({ x402Version: 2, paymentPayload: payload, paymentRequirements: {} } satisfies FacilitatorBody)
-    const credential = Buffer.from(JSON.stringify(v1.paymentPayload)).toString('base64')
-    const sold: Sold = { protocol: 'x402', credential, method: 'GET', resource }
+    const sold = await v1()
     const { paymentId } = (await settled(sold)).body
     await pass(paymentId)
     expect(said(await redeem(sold))).toEqual(notRedeemable)
     expect(said(await redeem(sold, { signature: await signatureFor(sold) }))).toEqual(notRedeemable)
   })
 })
+
+async function v1(): Promise<Sold> {
+  const payload: Record<string, unknown> = {}
+  await x402((given) => void Object.assign(payload, given))
+  const v1 = asV1({ x402Version: 2, paymentPayload: payload, paymentRequirements: {} } satisfies FacilitatorBody)
+  const credential = Buffer.from(JSON.stringify(v1.paymentPayload)).toString('base64')
+  return { protocol: 'x402', credential, method: 'GET', resource }
+}
 
 async function signatureFor(sold: Sold, change: Partial<RedemptionClaim> = {}, by = payer) {
   const { payload, accepted } = JSON.parse(Buffer.from(sold.credential, 'base64').toString('utf8'))
@@ -293,23 +309,91 @@ test('a caller that does not report delivery has delivered when it is settled', 
   expect(said(await redeem(sold))).toEqual(notRedeemable)
 })
 
-test('a payment that is verified, and never settled, redeems nothing', async () => {
-  const sold = await x402()
-  await verify(sold)
+test.each([
+  ['GET', x402],
+  ['POST', x402],
+  ['PUT', mpp],
+])(
+  'a payment whose %s handler may still run is in progress, and no second payment is requested',
+  async (method, pay) => {
+    const sold = { ...(await pay()), method }
+    const { paymentId } = (await verify(sold)).body
+    const answer = await redeem(sold, {}, other)
+    expect([said(answer), answer.headers.get('retry-after')]).toEqual([inProgress, '5'])
+    expect(said(await redeem({ ...sold, resource: 'https://api.example.com/other' }))).toEqual(notRedeemable)
+    const ended = sql`update payments set status = 'voided', failure_reason = 'not_settled_in_time' where id = ${String(paymentId)}`
+    await world.database.db.run(ended)
+    expect(said(await redeem(sold))).toEqual(notRedeemable)
+  },
+)
+
+test('a payment of version 1 is in progress until it is settled, and cannot be redeemed after it', async () => {
+  const sold = await v1()
+  const { paymentId, settlementToken } = (await verify(sold)).body
+  expect(said(await redeem(sold))).toEqual(inProgress)
+  await post('/payments/settle', { paymentId, settlementToken })
   expect(said(await redeem(sold))).toEqual(notRedeemable)
+  expect(said(await redeem(sold, { settlementToken }))).toEqual(notRedeemable)
+})
+
+test('the handler that verified a payment serves its own connection, whatever the credential shows', async () => {
+  const bare = withExtra(await x402(), {})
+  for (const sold of [bare, await v1(), { ...(await mpp()), method: 'POST' }]) {
+    const { paymentId, settlementToken } = (await settled(sold)).body
+    const own = { rerun: false, settlementToken, paymentId }
+    expect(said(await redeem(sold, { ...own, settlementToken: 'made up' }))).toEqual(notRedeemable)
+    const granted = await redeem(sold, own)
+    expect(said(granted)).toEqual([200, ''])
+    expect(said(await redeem(sold, { ...own, rerun: false }))).toEqual(inProgress)
+  }
+  const lone = {
+    ...bare,
+    settlementToken: undefined,
+    paymentId: (await settled(withExtra(await x402(), {}))).body.paymentId,
+  }
+  expect(said(await redeem(lone))).toEqual([422, 'validation-error'])
+})
+
+test('an answer that did not leave is taken back by its token alone, and can be redeemed at once', async () => {
+  const sold = await x402()
+  const { paymentId, settlementToken } = (await settled(sold)).body
+  const kept = { rerun: false, settlementToken }
+  const { redemptionToken } = (await redeem(sold, kept)).body
+  const tell = (verb: string, token: unknown) => post(`/payments/${paymentId}/${verb}`, { redemptionToken: token })
+  expect((await tell('redeemed', redemptionToken)).status).toBe(200)
+  expect(said(await redeem(sold, kept))).toEqual(notRedeemable)
+  expect(said(await tell('undelivered', 'of-somebody-else'))).toEqual([409, 'redemption-lost'])
+  const taken = await tell('undelivered', redemptionToken)
+  expect(taken.body).toMatchObject({ deliveredAt: null, redeemedAt: null })
+  expect(said(await tell('undelivered', redemptionToken))).toEqual([409, 'redemption-lost'])
+  // A report that comes late must not end what was taken back.
+  expect(said(await tell('redeemed', redemptionToken))).toEqual([409, 'redemption-lost'])
+  const answers = await Promise.all([redeem(sold, kept), redeem(sold, {}, other), redeem(sold, kept, other)])
+  expect(countByStatus(answers)).toEqual({ 200: 1, 409: 2 })
+})
+
+test('settling answers that a redemption was requested also of a payment that a signature alone redeems', async () => {
+  const sold = withExtra(await x402(), {})
+  const { paymentId, settlementToken, redeemable } = (await settled(sold)).body
+  expect(said(await redeem(sold, { signature: await signatureFor(sold) }))).toEqual(inProgress)
+  const again = await post('/payments/settle', { paymentId, settlementToken })
+  expect([redeemable, again.body.redemptionRequested]).toEqual([false, true])
 })
 
 test('another organisation cannot redeem, report or finish', async () => {
   const stranger = await world.organisation()
   const sold = await x402()
-  const { paymentId } = (await settled(sold)).body
+  const { paymentId, settlementToken } = (await settled(sold)).body
   await redeem(sold)
   await pass(paymentId)
   const ask = (path: string, body: unknown) => world.call(stranger.testKey, 'POST', path, body)
   expect(said(await ask('/payments/redeem', sold))).toEqual(notRedeemable)
   expect((await ask('/payments/delivered', { paymentIds: [paymentId] })).body).toEqual({ delivered: 0 })
   const { redemptionToken } = (await redeem(sold)).body
-  expect(said(await ask(`/payments/${paymentId}/redeemed`, { redemptionToken }))).toEqual([404, 'payment-not-found'])
+  for (const verb of ['redeemed', 'undelivered'])
+    expect(said(await ask(`/payments/${paymentId}/${verb}`, { redemptionToken }))).toEqual([404, 'payment-not-found'])
+  const own = { ...sold, rerun: false, paymentId, settlementToken }
+  expect(said(await ask('/payments/redeem', own))).toEqual(notRedeemable)
 })
 
 test('a lost answer of a redemption is repeated by its Idempotency-Key', async () => {

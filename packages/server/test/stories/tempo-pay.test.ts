@@ -42,13 +42,13 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-async function challenge(): Promise<MppChallenge> {
-  const asked = { walletId: wallet.id, resource, price: '0.01' }
+async function challenge(more: object = {}): Promise<MppChallenge> {
+  const asked = { walletId: wallet.id, resource, price: '0.01', ...more }
   return offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', asked))
 }
 
-function verify(credential: string, base = world.base): Promise<Answer> {
-  const body = { protocol: 'mpp', credential, price: '0.01', walletId: wallet.id, resource }
+function verify(credential: string, base = world.base, more: object = {}): Promise<Answer> {
+  const body = { protocol: 'mpp', credential, price: '0.01', walletId: wallet.id, resource, ...more }
   return request(base, { key: org.testKey, method: 'POST', path: '/payments/verify', body })
 }
 
@@ -120,6 +120,63 @@ test('a pushed transfer of more than the price is credited with what it moved', 
   const offer = await challenge()
   const answer = await verify(push(offer, await payer.broadcast(offer, { amount: 10_001n }), payer))
   expect([answer.status, answer.body.amount]).toEqual([200, '0.010001'])
+})
+
+async function logOf(hash: string): Promise<Record<string, unknown> | undefined> {
+  const { list } = await world.call(org.testKey, 'GET', '/payments/logs?limit=20')
+  return list.find(({ txHash }) => txHash === hash)
+}
+
+test.each([
+  ['0.007', {}, {}],
+  ['0.0101', { method: 'GET' }, { method: 'GET' }],
+  ['3', { method: 'PUT' }, { method: 'PUT', reportsDelivery: true }],
+  ['0', {}, { method: 'GET' }],
+])(
+  'money that was sent for a challenge of 0.01 buys at that price when the price is %s by now',
+  async (now, asked, more) => {
+    const offer = await challenge(asked)
+    const hash = await payer.broadcast(offer)
+    const answer = await verify(push(offer, hash, payer), world.base, { ...more, price: now })
+    expect([answer.status, answer.body.amount, answer.body.txHash]).toEqual([200, '0.01', hash])
+  },
+)
+
+test.each([
+  ['for another method of the same address', { method: 'GET' }, { method: 'POST' }],
+  ['without a method', {}, { method: 'GET' }],
+])(
+  'money that was sent for a cheaper challenge %s is credited, and buys nothing at a higher price',
+  async (_, asked, more) => {
+    const offer = await challenge(asked)
+    const hash = await payer.broadcast(offer)
+    const credential = push(offer, hash, payer)
+    const headers = { 'idempotency-key': `underpriced-${hash}` }
+    const body = {
+      protocol: 'mpp',
+      credential,
+      price: '0.02',
+      walletId: wallet.id,
+      resource,
+      reportsDelivery: true,
+      ...more,
+    }
+    const ask = () => world.call(org.testKey, 'POST', '/payments/verify', body, headers)
+    const [first, again] = [await ask(), await ask()]
+    expect([first.status, first.body.reason, again.status]).toEqual([402, 'payment-insufficient', 402])
+    expect(await logOf(hash)).toMatchObject({ status: 'settled', amount: '0.01' })
+    const { price: _price, walletId: _wallet, reportsDelivery: _reports, ...again2 } = body
+    expect((await world.call(org.testKey, 'POST', '/payments/redeem', again2)).status).toBe(409)
+    expect((await verify(credential, world.base, { ...more, price: '0.01' })).status).toBe(409)
+  },
+)
+
+test('a transaction that nobody has sent yet pays the price of now, whatever its challenge asked for', async () => {
+  const cheap = await payer.pull(await challenge({ method: 'GET' }))
+  const before = await received()
+  const answer = await verify(cheap, world.base, { price: '0.02', method: 'GET' })
+  expect([answer.status, answer.body.reason]).toEqual([402, 'payment-insufficient'])
+  expect(await received()).toBe(before)
 })
 
 test('a plain EIP-1559 transaction with the memo is as good, and without a source the log says who paid', async () => {

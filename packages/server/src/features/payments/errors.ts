@@ -39,7 +39,14 @@ export const fail = defineErrors({
   'delivery-in-progress': {
     status: 409,
     title: 'Delivery In Progress',
-    detail: 'The payment is being settled, or somebody else has the right to serve it. Ask again after Retry-After.',
+    detail:
+      'The payment is being served or settled, or somebody else has the right to serve it. Send the request again after Retry-After; do not pay again.',
+  },
+  'answer-lost': {
+    status: 409,
+    title: 'Answer Lost',
+    detail:
+      'The payment was settled, its answer was not delivered, and it can no longer be served. Do not pay again for it: it can be refunded.',
   },
   'redemption-lost': {
     status: 409,

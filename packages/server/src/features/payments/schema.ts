@@ -37,6 +37,8 @@ const OtherWalletIds = z.array(WalletId).min(1).max(3).meta({
     'Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify.',
 })
 
+const HttpMethod = z.string().regex(/^[A-Z]{1,16}$/, 'must be an HTTP method in capitals')
+
 export const ChallengeRequest = z
   .strictObject({
     walletId: WalletId,
@@ -49,6 +51,10 @@ export const ChallengeRequest = z
       .refine((value) => URL.canParse(`https://${value}/`), 'must be a host name')
       .optional(),
     price: Price,
+    method: HttpMethod.optional().meta({
+      description:
+        'The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since.',
+    }),
     description: text(1024).optional(),
     mimeType: text(255).optional(),
     intent: z.enum(['charge', 'session']).default('charge'),
@@ -133,10 +139,7 @@ export const VerifyRequest = z.strictObject({
     description:
       'The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all.',
   }),
-  method: z
-    .string()
-    .regex(/^[A-Z]{1,16}$/, 'must be an HTTP method in capitals')
-    .optional(),
+  method: HttpMethod.optional(),
   description: text(1024).optional(),
   network: z
     .string()

@@ -1,6 +1,7 @@
 import {
   decodePayment,
   hexToBytes,
+  networkByX402V1Name,
   parseEcdsa,
   parseMppCredential,
   recoverAddress,
@@ -13,11 +14,11 @@ import { isStub } from '../credential.ts'
 import { shownIdentifier } from '../payment-identifier.ts'
 import { isSame } from './challenge-id.ts'
 import type { RedeemRequest } from './schema.ts'
-import type { CredentialKey, RedeemableRow } from './store.ts'
+import type { PaymentKey, RedeemableRow } from './store.ts'
 
 /** What a credential shows: which payment it is, and what of it no chain shows. */
 export interface Shown {
-  readonly key: CredentialKey
+  readonly key: PaymentKey
   /** Secrets between the payer and the service; each must have been there at the first verify. */
   readonly secrets: {
     readonly challengeId?: string | undefined
@@ -27,12 +28,12 @@ export interface Shown {
   }
 }
 
-/** Reads a credential that is shown again; undefined for one that cannot be redeemed, such as a payment of x402 version 1. */
+/** Reads a credential that is shown again; undefined for one that names no payment. What version 1 of x402 shows, the chain shows too. */
 export function shownBy({ tenant }: Pick<Ctx, 'tenant'>, request: RedeemRequest): Shown | undefined {
   const { credential, protocol } = request
   if (isStub(credential)) {
     const claimKey = `stub:${tenant.organisationId}:${tenant.environment}:${credential}`
-    return { key: { claimKey }, secrets: { stub: true } }
+    return { key: { claimKeys: [claimKey] }, secrets: { stub: true } }
   }
   if (protocol === 'mpp') {
     const parsed = parseMppCredential(credential)
@@ -41,19 +42,30 @@ export function shownBy({ tenant }: Pick<Ctx, 'tenant'>, request: RedeemRequest)
     return { key: { challengeId }, secrets: { challengeId } }
   }
   const decoded = decodePayment(credential)
-  if (!decoded.ok || decoded.value.x402Version === 1) return undefined
-  const { accepted, payload, extensions } = decoded.value
-  if (!('authorization' in payload)) return undefined
-  const { from, nonce } = payload.authorization
-  const claimKey = `eip3009:${accepted.network}:${accepted.asset}:${from}:${nonce}`.toLowerCase()
+  if (!decoded.ok || !('authorization' in decoded.value.payload)) return undefined
+  const { authorization } = decoded.value.payload
+  if (decoded.value.x402Version === 1) {
+    const network = networkByX402V1Name(decoded.value.network)
+    const claimKeys = network?.tokens.map(({ address }) => claimKeyOf(network.caip2, address, authorization))
+    return claimKeys && { key: { claimKeys }, secrets: {} }
+  }
+  const { accepted, extensions } = decoded.value
   const offerId = accepted.extra?.challengeId
   return {
-    key: { claimKey },
+    key: { claimKeys: [claimKeyOf(accepted.network, accepted.asset, authorization)] },
     secrets: {
       offerId: typeof offerId === 'string' ? offerId : undefined,
       paymentIdentifier: shownIdentifier(extensions),
     },
   }
+}
+
+function claimKeyOf(
+  network: string,
+  asset: string,
+  { from, nonce }: { readonly from: string; readonly nonce: string },
+) {
+  return `eip3009:${network}:${asset}:${from}:${nonce}`.toLowerCase()
 }
 
 /** Whether the request is the one that was paid for, and whoever sent it is the payer and no reader of the chain. */
@@ -65,7 +77,8 @@ export function isProvenBy(ctx: Ctx, row: RedeemableRow, shown: Shown, request: 
   )
 }
 
-function isSameRequest({ resource, method, delivery }: RedeemableRow, request: RedeemRequest): boolean {
+/** Whether the request is the one that was paid for. */
+export function isSameRequest({ resource, method, delivery }: RedeemableRow, request: RedeemRequest): boolean {
   if (delivery === null || resource !== request.resource || method !== request.method) return false
   const { digest } = delivery
   return digest === null || request.digest === undefined

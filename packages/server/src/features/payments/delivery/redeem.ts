@@ -8,7 +8,7 @@ import { fail } from '../errors.ts'
 import { getPayment } from '../logs.ts'
 import type { Payment } from '../schema.ts'
 import { findPayment } from '../store.ts'
-import { isProvenBy, shownBy } from './proof.ts'
+import { isProvenBy, isSameRequest, shownBy } from './proof.ts'
 import type { RedeemRequest, Redemption } from './schema.ts'
 import {
   announceRedemption,
@@ -16,6 +16,7 @@ import {
   lockRedeemable,
   markDelivered,
   markRedeemed,
+  markUndelivered,
   type RedeemableRow,
 } from './store.ts'
 
@@ -23,34 +24,48 @@ import {
 const graceMs = 30_000
 /** How long a redemption has the answer for itself. */
 const leaseMs = 60_000
+/** When to ask again about a payment that is not settled yet. */
+const openMs = 5_000
+/** How long a middleware keeps an answer that did not leave, when its options say nothing else. */
+const keptMs = 1_800_000
 const rerunsMax = 2
 const safeMethods = ['GET', 'HEAD']
 
 /** What becomes of a request to redeem a payment. */
-export type RedeemVerdict =
-  | { readonly kind: 'grant' | 'announce' | 'refuse' }
+export type RedeemVerdict = { readonly kind: 'grant' } | { readonly kind: 'announce' } | NotNow
+
+type NotNow =
+  | { readonly kind: 'refuse' }
+  | { readonly kind: 'lost' }
   | { readonly kind: 'wait'; readonly waitMs: number }
 
-/** Who asks to redeem. */
+/** Who requests to redeem. */
 export interface Redeemer {
   readonly method: string
   readonly isRerun: boolean
-  /** The process whose handler ran first, and which still has its answer. */
+  /** A process that still has the answer. */
   readonly isFirst: boolean
 }
 
 /**
- * Whether a payment may be redeemed now. Before anybody asked, the first handler may hand out its answer at any time: so
- * the first request of somebody else only starts a period of grace, and the next one after it is granted.
+ * Whether a payment may be redeemed now. Before the first request, the first handler may hand out its answer at any time: so
+ * the first request of somebody else only starts a period of grace, and the next one after it is granted. As long as the handler
+ * may still run or its answer may still be kept, nobody is refused for good: a payer who is refused pays again.
  */
 export function redeemVerdict(row: RedeemableRow, { method, isRerun, isFirst }: Redeemer): RedeemVerdict {
-  const { status, delivery, deliveredAt, redemptionToken, redemptionMs, reruns } = row
-  if (status === 'settling') return { kind: 'wait', waitMs: graceMs }
+  const { status, delivery, deliveredAt, settledMs, redemptionToken, redemptionMs, reruns } = row
+  if (isOpen(row)) return { kind: 'wait', waitMs: openMs }
   if (status !== 'settled' || delivery === null || deliveredAt !== null) return { kind: 'refuse' }
-  if (isRerun && (!safeMethods.includes(method) || reruns >= rerunsMax)) return { kind: 'refuse' }
+  if (isRerun && (!safeMethods.includes(method) || reruns >= rerunsMax))
+    return (settledMs ?? 0) < keptMs ? { kind: 'wait', waitMs: graceMs } : { kind: 'lost' }
   if (isFirst && redemptionToken === null) return { kind: 'grant' }
   if (redemptionMs === null) return { kind: 'announce' }
   return redemptionMs > 0 ? { kind: 'wait', waitMs: redemptionMs } : { kind: 'grant' }
+}
+
+/** Whether the payment may still be settled for the handler that ran first. */
+function isOpen({ status }: RedeemableRow): boolean {
+  return status === 'verified' || status === 'settling'
 }
 
 /**
@@ -62,29 +77,29 @@ export async function redeemPayment(ctx: Ctx, request: RedeemRequest): Promise<z
   const outcome = await ctx.db.tx((tx) => decide(ctx, tx, request, token))
   if (outcome.kind === 'granted') return redemptionAnswer(ctx, outcome.paymentId, token)
   if (outcome.kind === 'refuse') throw fail('payment-not-redeemable')
+  if (outcome.kind === 'lost') throw fail('answer-lost')
   throw fail('delivery-in-progress', { retryAfterSeconds: Math.ceil(outcome.waitMs / 1_000) })
 }
 
-type Outcome =
-  | { readonly kind: 'granted'; readonly paymentId: PaymentId }
-  | { readonly kind: 'refuse' }
-  | { readonly kind: 'wait'; readonly waitMs: number }
+type Outcome = NotNow | { readonly kind: 'granted'; readonly paymentId: PaymentId }
 
 async function decide(ctx: Ctx, tx: Tx, request: RedeemRequest, token: string): Promise<Outcome> {
+  const { settlementToken, paymentId, method, rerun: isRerun } = request
   const shown = shownBy(ctx, request)
-  if (shown === undefined) return { kind: 'refuse' }
-  const row = await lockRedeemable(tx, ctx.tenant, shown.key)
+  const key = paymentId === undefined ? shown?.key : { id: paymentId }
+  const row = key && (await lockRedeemable(tx, ctx.tenant, key))
   if (row === undefined) return { kind: 'refuse' }
-  const { settlementToken, method, rerun: isRerun } = request
   const isFirst = settlementToken !== undefined && ctx.settlementTokens.check(row.id, settlementToken)
-  if (!isProvenBy(ctx, row, shown, request)) return { kind: 'refuse' }
+  const isProven = paymentId === undefined ? shown !== undefined && isProvenBy(ctx, row, shown, request) : isFirst
+  if (!isProven)
+    return isSameRequest(row, request) && isOpen(row) ? { kind: 'wait', waitMs: openMs } : { kind: 'refuse' }
   const verdict = redeemVerdict(row, { method, isRerun, isFirst })
   if (verdict.kind === 'grant') {
     await grantRedemption(tx, row.id, { token, leaseMs, isRerun })
     await ctx.idempotency?.commit(tx, `${row.id} ${digestOf(token)}`)
     return { kind: 'granted', paymentId: row.id }
   }
-  if (verdict.kind !== 'announce') return verdict.kind === 'wait' ? verdict : { kind: 'refuse' }
+  if (verdict.kind !== 'announce') return verdict
   await announceRedemption(tx, row.id, graceMs)
   return { kind: 'wait', waitMs: graceMs }
 }
@@ -118,6 +133,18 @@ export async function finishRedemption(
 ): Promise<z.input<typeof Payment>> {
   const at = ctx.clock.now()
   const marked = await markRedeemed(ctx.db, ctx.tenant, paymentId, { token: redemptionToken, at })
+  const payment = await getPayment(ctx, paymentId)
+  if (marked === 0) throw fail('redemption-lost')
+  return payment
+}
+
+/** Takes back that a redemption was finished, or gives its right back: the answer did not leave, and may be requested again at once. */
+export async function takeBackRedemption(
+  ctx: Ctx,
+  paymentId: PaymentId,
+  redemptionToken: string,
+): Promise<z.input<typeof Payment>> {
+  const marked = await markUndelivered(ctx.db, ctx.tenant, paymentId, redemptionToken)
   const payment = await getPayment(ctx, paymentId)
   if (marked === 0) throw fail('redemption-lost')
   return payment

@@ -2,7 +2,7 @@ import { custodyErrors } from '../../../custody/errors.ts'
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { fail } from '../errors.ts'
 import { Payment, PaymentParams } from '../schema.ts'
-import { finishRedemption, redeemedBefore, redeemPayment, reportDelivered } from './redeem.ts'
+import { finishRedemption, redeemedBefore, redeemPayment, reportDelivered, takeBackRedemption } from './redeem.ts'
 import { Delivered, DeliveredRequest, RedeemedRequest, RedeemRequest, Redemption } from './schema.ts'
 
 export const deliveryOperations: readonly Operation[] = [
@@ -23,12 +23,13 @@ export const deliveryOperations: readonly Operation[] = [
     path: '/payments/redeem',
     summary: 'Ask to serve a payment that was settled and never delivered.',
     description:
-      'The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed.',
+      'The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed. A payment that may still be served is delivery-in-progress.',
     input: RedeemRequest,
     output: Redemption,
     errors: {
       'payment-not-redeemable': fail.table['payment-not-redeemable'],
       'delivery-in-progress': fail.table['delivery-in-progress'],
+      'answer-lost': fail.table['answer-lost'],
       ...custodyErrors,
     },
     idempotency: 'intent',
@@ -50,5 +51,21 @@ export const deliveryOperations: readonly Operation[] = [
       'redemption-lost': fail.table['redemption-lost'],
     },
     run: (ctx, { params, body }) => finishRedemption(ctx, params.id, body.redemptionToken),
+  }),
+  operation({
+    id: 'payments.undelivered',
+    method: 'POST',
+    path: '/payments/{id}/undelivered',
+    summary: 'Take back that a redemption was finished: its answer did not leave.',
+    description:
+      'For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by whoever has its answer or may run the handler again.',
+    params: PaymentParams,
+    input: RedeemedRequest,
+    output: Payment,
+    errors: {
+      'payment-not-found': fail.table['payment-not-found'],
+      'redemption-lost': fail.table['redemption-lost'],
+    },
+    run: (ctx, { params, body }) => takeBackRedemption(ctx, params.id, body.redemptionToken),
   }),
 ]

@@ -26,7 +26,11 @@ export const RedeemRequest = z
     }),
     settlementToken: z.string().min(1).max(256).optional().meta({
       description:
-        'From verifying the payment: the handler that ran first still has the answer. It does not wait for itself.',
+        'From verifying or redeeming the payment: the caller still has the answer. It does not wait for itself.',
+    }),
+    paymentId: id('pay').optional().meta({
+      description:
+        'With settlementToken, on the connection on which the credential came first. The caller has verified the payment itself, so that the payer proves nothing more.',
     }),
     signature: z
       .strictObject({
@@ -38,6 +42,10 @@ export const RedeemRequest = z
         description:
           'The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not.',
       }),
+  })
+  .refine((body) => body.paymentId === undefined || body.settlementToken !== undefined, {
+    path: ['settlementToken'],
+    message: 'give settlementToken with paymentId',
   })
   .meta({
     example: {

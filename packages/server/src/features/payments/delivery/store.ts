@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type PaymentId } from '../../../platform/ids.ts'
 import { paymentStatuses } from '../schema.ts'
 
@@ -26,6 +26,8 @@ export const RedeemableRow = z.object({
   method: z.string().nullable(),
   delivery: Delivery.nullable(),
   deliveredAt: z.date().nullable(),
+  /** Milliseconds since it was settled, by the database's clock; null where it was not. */
+  settledMs: z.number().nullable(),
   redemptionToken: z.string().nullable(),
   /** Milliseconds until the present right to deliver ends, by the database's clock; null where no redemption was requested. */
   redemptionMs: z.number().nullable(),
@@ -33,8 +35,14 @@ export const RedeemableRow = z.object({
 })
 export type RedeemableRow = z.output<typeof RedeemableRow>
 
-/** A payment by what its credential says: the claim of an authorization or stub, or the MPP challenge. */
-export type CredentialKey = { readonly claimKey: string } | { readonly challengeId: string }
+/**
+ * A payment by its id, or by what its credential says: the claim of an authorization or stub, of which version 1 of x402 leaves the token
+ * open, or the MPP challenge.
+ */
+export type PaymentKey =
+  | { readonly id: PaymentId }
+  | { readonly claimKeys: readonly string[] }
+  | { readonly challengeId: string }
 
 const IdRow = z.object({ id: z.string() })
 
@@ -42,17 +50,22 @@ const IdRow = z.object({ id: z.string() })
  * Locks a payment until the transaction ends. Redemptions and refunds take this lock first, so that one of them sees what
  * the other did.
  */
-export function lockRedeemable(tx: Tx, tenant: Tenant, key: CredentialKey): Promise<RedeemableRow | undefined> {
-  const named = 'claimKey' in key ? sql`claim_key = ${key.claimKey}` : sql`challenge_id = ${key.challengeId}`
-  return tx.maybeOne(
+export async function lockRedeemable(tx: Tx, tenant: Tenant, key: PaymentKey): Promise<RedeemableRow | undefined> {
+  const [row] = await tx.many(
     RedeemableRow,
     sql`
     select id, status, protocol_version, claim_key, challenge_id, payment_identifier, payer, resource, method, delivery, delivered_at,
-      redemption_token, (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms, reruns
+      (extract(epoch from clock_timestamp() - settled_at) * 1000)::float8 as settled_ms, redemption_token, (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms, reruns
     from payments
-    where ${named} and organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-    for no key update`,
+    where ${named(key)} and organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+    order by id limit 1 for no key update`,
   )
+  return row
+}
+
+function named(key: PaymentKey): Sql {
+  if ('id' in key) return sql`id = ${key.id}`
+  return 'claimKeys' in key ? sql`claim_key = any(${key.claimKeys}::text[])` : sql`challenge_id = ${key.challengeId}`
 }
 
 /** Announces a redemption: until then the first handler may still hand out its answer. */
@@ -87,6 +100,17 @@ export function markRedeemed(
     update payments set delivered_at = ${redeemed.at}, redeemed_at = ${redeemed.at}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
       and redemption_token = ${redeemed.token} and delivered_at is null`)
+}
+
+/**
+ * Takes back that a payment was served, for whoever has the right to serve it, finished or not: its answer did not leave. Answers how many
+ * rows changed.
+ */
+export function markUndelivered(tx: Queryable, tenant: Tenant, paymentId: PaymentId, token: string): Promise<number> {
+  return tx.run(sql`
+    update payments set delivered_at = null, redeemed_at = null, redemption_token = null, redemption_until = clock_timestamp()
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
+      and redemption_token = ${token}`)
 }
 
 /** Marks payments as served; those that are, and those of callers that do not report delivery, stay as they are. Answers the ids that changed. */

@@ -38,7 +38,7 @@ export async function createMppMint(
     return { draft, binding: challengeBinding(draft) }
   })
   const mintOne = ({ draft, binding }: (typeof drafts)[number]): string => {
-    const opaque = opaqueOf(ctx, scope)
+    const opaque = opaqueOf(ctx, scope, request.method)
     return formatChallenge({ ...draft, opaque, id: mac(`${binding}${opaque}`) })
   }
   return () => drafts.map(mintOne).join(', ')
@@ -85,10 +85,14 @@ function encodedRequest({ method, network, token, rawAmount, wallet }: WalletTer
   return encodeMppJson(tempoChargeRequest(feePayer ? sponsored : asked))
 }
 
-/** Canonical JSON of `n`, the challenge's own randomness, and `r`, what it is good for; both are base64url and need no escape. */
-function opaqueOf(ctx: Ctx, scope: Scope): string {
+/**
+ * Canonical JSON of `n`, the challenge's own randomness, `r`, what it is good for, and `m`, the method at whose price; none of them needs an
+ * escape.
+ */
+function opaqueOf(ctx: Ctx, scope: Scope, method: string | undefined): string {
   const nonce = Buffer.from(ctx.random.bytes(nonceBytes)).toString('base64url')
-  return Buffer.from(`{"n":"${nonce}","r":"${scope.digest}"}`).toString('base64url')
+  const priced = method === undefined ? '' : `"m":"${method}",`
+  return Buffer.from(`{${priced}"n":"${nonce}","r":"${scope.digest}"}`).toString('base64url')
 }
 
 /** For people, on one line: a header holds no control characters. */

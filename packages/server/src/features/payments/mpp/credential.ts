@@ -58,11 +58,12 @@ async function isGenuine(ctx: Ctx, challenge: MppChallenge): Promise<boolean> {
   })
 }
 
-function isExpired(ctx: Ctx, { expires }: MppChallenge): boolean {
+export function isExpired(ctx: Ctx, { expires }: MppChallenge): boolean {
   return expires === undefined || instantOf(expires) <= ctx.clock.now()
 }
 
-function isSent({ challenge, payload }: MppCredential): boolean {
+/** Whether the payer has sent the money before showing the credential. */
+export function isSent({ challenge, payload }: MppCredential): boolean {
   return challenge.method === 'tempo' && payload.type === 'hash'
 }
 

@@ -33,6 +33,12 @@ export function isInScope(challenge: MppChallenge, resource: string | undefined)
   return challenge.realm === scope.realm && digest === scope.digest
 }
 
+/** Whether the challenge promised its price to requests of this method. */
+export function isPricedFor(challenge: MppChallenge, method: string | undefined): boolean {
+  const promised = challenge.opaque === undefined ? undefined : decodeMppJson(challenge.opaque)?.m
+  return promised !== undefined && promised === method
+}
+
 function hostScope(realm: string): Scope {
   return { realm, digest: digestOf(`host:${realm}`) }
 }

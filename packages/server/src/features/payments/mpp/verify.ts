@@ -1,7 +1,9 @@
 import {
   decodeMppJson,
   type MppCredential,
+  type Network,
   parseEvmChargeRequest,
+  parseMppCredential,
   parseTempoChargeRequest,
   sameAddress,
 } from '@purser/protocol'
@@ -9,19 +11,21 @@ import type { z } from 'zod'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { ReceivingWallet } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
-import { isFree, refuseBelowMinimum } from '../price.ts'
+import { isFree, rawAmountOf, refuseBelowMinimum } from '../price.ts'
 import type { VerifiedPayment, VerifyRequest } from '../schema.ts'
 import { verifyTempoCharge } from '../tempo/verify.ts'
-import { openMppCredential } from './credential.ts'
+import { isExpired, isSent, openMppCredential } from './credential.ts'
 import { verifyEvmCharge } from './evm-charge.ts'
 import { verifyProof } from './proof.ts'
 import type { MppPurchase } from './purchase.ts'
 import { refusedMpp } from './refused.ts'
+import { isPricedFor } from './scope.ts'
 import { type MppTerms, mppTermsOf } from './terms.ts'
 
 /**
  * Verifies an MPP credential and records the payment, once. The challenge must be ours and must ask for what would be asked
- * for now: a challenge of a cheaper route, of another wallet or of a price that has risen since buys nothing.
+ * for now: a challenge of a cheaper route, of another wallet or of a price that has risen since buys nothing. Money that was sent
+ * for a challenge is credited at that challenge's price whatever the price is now.
  */
 export async function verifyMpp(
   ctx: Ctx,
@@ -30,17 +34,57 @@ export async function verifyMpp(
 ): Promise<z.input<typeof VerifiedPayment>> {
   const terms = mppTermsOf(ctx, wallet, request.price)
   if (terms.length === 0) throw fail('chain-not-supported')
-  refuseTooSmall(ctx, terms)
+  if (!isPush(request)) refuseTooSmall(ctx, terms)
   const credential = await openMppCredential(ctx, request)
-  const purchase = purchaseOf(request, wallet, credential, terms)
+  const purchase =
+    isSent(credential) && askedBy(credential).amount !== '0'
+      ? sentPurchase(ctx, request, wallet, credential)
+      : purchaseOf(request, wallet, credential, terms)
   if (purchase.rawAmount === 0n) return verifyProof(ctx, purchase)
   return credential.challenge.method === 'tempo' ? verifyTempoCharge(ctx, purchase) : verifyEvmCharge(ctx, purchase)
+}
+
+function isPush({ credential }: VerifyRequest): boolean {
+  const parsed = parseMppCredential(credential)
+  return parsed.ok && isSent(parsed.value)
 }
 
 /** A price below the minimum is the seller's mistake whatever the credential says, so it is refused first. */
 function refuseTooSmall(ctx: Ctx, terms: readonly MppTerms[]): void {
   for (const { network, token, rawAmount } of terms)
     if (rawAmount !== 0n) refuseBelowMinimum(ctx, network, token, rawAmount)
+}
+
+/**
+ * What money that was sent for a challenge of ours buys. Its price is the challenge's. Where the price has risen since, that is honored for the
+ * method that the challenge named and until it expires: a challenge of a cheaper method of the same address, or a hoarded one, would otherwise
+ * buy for less than everybody pays.
+ */
+function sentPurchase(
+  ctx: Ctx,
+  request: VerifyRequest,
+  wallet: ReceivingWallet,
+  credential: MppCredential,
+): MppPurchase {
+  const { challenge, payload, source } = credential
+  const asked = askedBy(credential)
+  const { network, chain } = wallet
+  const token = network.tokens.find(({ address }) => sameAddress(address, asked.currency))
+  const isHere =
+    !network.settlesEip3009 && network.chainId === asked.chainId && sameAddress(asked.recipient, wallet.address)
+  if (token === undefined || !isHere)
+    throw refusedMpp('invalid-challenge', 'The challenge was made for another wallet, token or network.')
+  refuseOtherNetwork(request, network)
+  const rawAmount = BigInt(asked.amount)
+  const isHonored = isPricedFor(challenge, request.method) && !isExpired(ctx, challenge)
+  const isUnderpriced = rawAmount < rawAmountOf(request.price, token) && !isHonored
+  const { feePayer } = asked
+  return { request, wallet, chain, network, token, rawAmount, challenge, payload, source, feePayer, isUnderpriced }
+}
+
+function refuseOtherNetwork(request: VerifyRequest, { caip2 }: Network): void {
+  if (request.network !== undefined && request.network !== caip2)
+    throw refusedMpp('invalid-challenge', 'The challenge was made for another network.')
 }
 
 function purchaseOf(
@@ -59,13 +103,24 @@ function purchaseOf(
   if (term === undefined || !sameAddress(asked.recipient, wallet.address))
     throw refusedMpp('invalid-challenge', 'The challenge was made for another wallet, token or network.')
   const { network, token, rawAmount, chain } = term
-  if (request.network !== undefined && request.network !== network.caip2)
-    throw refusedMpp('invalid-challenge', 'The challenge was made for another network.')
+  refuseOtherNetwork(request, network)
   if (BigInt(asked.amount) < rawAmount) throw tooLittle()
   if (BigInt(asked.amount) > rawAmount)
     throw refusedMpp('invalid-challenge', 'The challenge asks for more than the price is now.')
   const { feePayer } = asked
-  return { request, wallet, chain, network, token, rawAmount, challenge, payload, source, feePayer }
+  return {
+    request,
+    wallet,
+    chain,
+    network,
+    token,
+    rawAmount,
+    challenge,
+    payload,
+    source,
+    feePayer,
+    isUnderpriced: false,
+  }
 }
 
 function tooLittle(): Error {

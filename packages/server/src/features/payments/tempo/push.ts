@@ -20,14 +20,14 @@ const pollMs = 200
 /**
  * Push: the payer broadcast the transaction and names its hash. Everybody can read a hash, so the transfer must carry a memo that was
  * made for this very challenge; a plain transfer proves nothing. It is on chain for good before it is recorded. The money has arrived
- * by then, so a bound transfer is credited also where the challenge wanted a transaction, has expired, or asked for less.
+ * by then, so a bound transfer is credited also where the challenge wanted a transaction, has expired, or asked for another price than now.
  */
 export async function payByHash(
   ctx: Ctx,
   purchase: TempoPurchase,
   hash: Hex,
 ): Promise<z.input<typeof VerifiedPayment>> {
-  const { network, challenge, owed } = purchase
+  const { network, challenge, owed, isUnderpriced } = purchase
   if (await isUsed(ctx.db, challenge.id, transactionClaim(network, hash))) throw fail('duplicate-payment')
   const receipt = await finalReceipt(ctx, purchase, hash)
   if (receipt === undefined)
@@ -44,8 +44,15 @@ export async function payByHash(
     status: 'settled',
     settlingAt: null,
     settledAt: now,
+    ...(isUnderpriced && { delivery: null }),
   }
-  await ctx.recordPayment({ ctx, payment })
+  // A key that is tied to the payment would repeat a yes, after a crash before this refusal is stored.
+  await ctx.recordPayment({ ctx: isUnderpriced ? { ...ctx, idempotency: undefined } : ctx, payment })
+  if (isUnderpriced)
+    throw refusedMpp(
+      'payment-insufficient',
+      'The money is credited and can be refunded. It buys nothing, since it is less than the price is now; do not send it again.',
+    )
   return answerOf(ctx, payment)
 }
 
