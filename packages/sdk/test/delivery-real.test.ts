@@ -37,7 +37,7 @@ beforeEach(async () => {
 afterEach(() => close(shop))
 
 /** A provider's server; opened again, it has forgotten everything, as after a crash. */
-async function openShop(challengeBatch = 1): Promise<void> {
+async function openShop(challengeBatch = 1, slow = Promise.resolve()): Promise<void> {
   const app = express()
   const options = {
     apiKey: org.testKey,
@@ -48,8 +48,9 @@ async function openShop(challengeBatch = 1): Promise<void> {
     registry: false,
   }
   app.use(walletMiddleware({ ...options, publicUrl: 'https://shop.test', holdMsMax: 0 }))
-  app.all('/report', payMiddleware({ price: '0.01' }), (req, res) => {
+  app.all('/report', payMiddleware({ price: '0.01' }), async (req, res) => {
     runs.push(req.method)
+    await slow
     res.json({ report: 'the goods' })
   })
   shop = createServer(app)
@@ -65,10 +66,15 @@ async function buyWith(wrap: (own: typeof fetch) => typeof fetch, method = 'GET'
     return fetch(request)
   }
   const response = await wrap(recording)(`${url}/report`, { method })
+  return { response, ...repeatOf(sent, method) }
+}
+
+/** What a payer sends who sends its payment again, to whatever server is there now. */
+function repeatOf(sent: readonly Request[], method: string) {
   const names = ['payment-signature', 'authorization']
   const paid = sent.find((request) => names.some((name) => request.headers.has(name)))
   const headers = Object.fromEntries([...(paid?.headers ?? [])].filter(([name]) => names.includes(name)))
-  return { response, again: () => fetch(`${url}/report`, { method, headers }) }
+  return { again: () => fetch(`${url}/report`, { method, headers }) }
 }
 
 const clients: [string, (own: typeof fetch) => typeof fetch][] = [
@@ -139,6 +145,38 @@ test.each(clients)(
     await passGrace()
     expect((await again()).status).toBe(409)
     expect(runs).toEqual(['GET', 'GET'])
+  },
+)
+
+test.each(clients)(
+  '%s: a POST that is sent again while it runs is in progress at every process, and is paid once',
+  async (_name, wrap) => {
+    await close(shop)
+    const slow = Promise.withResolvers<void>()
+    await openShop(1, slow.promise)
+    const sent: Request[] = []
+    const recording: typeof fetch = (input, init) => {
+      const request = new Request(input, init)
+      sent.push(request.clone())
+      return fetch(request)
+    }
+    const first = wrap(recording)(`${url}/report`, { method: 'POST' })
+    await vi.waitFor(() => expect(runs).toEqual(['POST']), { timeout: 20_000 })
+    const { again } = repeatOf(sent, 'POST')
+    const firstShop = shop
+    expect((await again()).status).toBe(409)
+    await openShop()
+    try {
+      for (const repeat of [await again(), await again()]) {
+        expect([repeat.status, repeat.headers.get('retry-after')]).toEqual([409, '5'])
+        expect(await repeat.json()).toMatchObject({ code: 'delivery-in-progress' })
+      }
+      slow.resolve()
+      expect(await (await first).json()).toEqual({ report: 'the goods' })
+      expect(runs).toEqual(['POST'])
+    } finally {
+      await close(firstShop)
+    }
   },
 )
 

@@ -29,6 +29,8 @@ export type Doing =
       readonly body?: unknown
       readonly text?: string
       readonly headers?: Record<string, string>
+      /** The answer leaves then. */
+      readonly after?: Promise<void>
     }
   | 'hang'
   | 'reset'
@@ -65,6 +67,7 @@ export async function startFakePurser(): Promise<FakePurser> {
     seen.push({ method: req.method ?? '', path, headers: req.headers, body })
     const doings = scripts.get([...scripts.keys()].find((end) => path.endsWith(end)) ?? '')
     const doing = doings?.length === 1 ? doings[0] : doings?.shift()
+    if (typeof doing === 'object') await doing.after
     perform(req, res, doing ?? vaults(path, body) ?? byContract(path, body, used, baseUrl))
   })
   baseUrl = await listen(server)
@@ -112,7 +115,7 @@ function byContract(path: string, body: Record<string, unknown>, used: Set<strin
   if (path.endsWith('/payments/challenge')) return challengeAnswer(body)
   if (path.endsWith('/payments/settle')) return { status: 200, body: { txHash, settledAt: '2026-11-21T00:00:02.000Z' } }
   if (path.endsWith('/payments/redeem')) return problem(409, 'payment-not-redeemable')
-  if (path.endsWith('/redeemed')) return { status: 200, body: {} }
+  if (path.endsWith('/redeemed') || path.endsWith('/undelivered')) return { status: 200, body: {} }
   if (path.endsWith('/registry/snapshots')) return { status: 202, body: { accepted: true } }
   if (!path.endsWith('/payments/verify')) return problem(404, 'not-found', { type: `${baseUrl}/problems/not-found` })
   const credential = String(body.credential)

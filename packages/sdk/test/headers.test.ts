@@ -13,7 +13,7 @@ test.each([
 })
 
 test('payment headers are exposed once, beside what is exposed already', () => {
-  const mpp = 'WWW-Authenticate, Payment-Receipt, Payment-Replayed, X-Service-Session-Id'
+  const mpp = 'WWW-Authenticate, Payment-Receipt, Payment-Replayed, X-Service-Session-Id, Retry-After'
   const all = `PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, ${mpp}`
   expect(exposeHeaders(null)).toBe(all)
   expect(exposeHeaders('ETag, payment-required')).toBe(

@@ -1,9 +1,9 @@
 import { request as httpRequest } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
 import { encodeHeader } from '../src/middleware/headers.ts'
-import { problem, txHash, verification } from './fake-purser.ts'
+import { payer, problem, txHash, verification } from './fake-purser.ts'
 import { goods } from './shops.ts'
-import { frameworks, header, stageOf, v1, v2 } from './stage.ts'
+import { frameworks, header, mpp, stageOf, v1, v2 } from './stage.ts'
 
 const settledNow = { status: 200, body: { txHash, settledAt: '2026-11-21T00:00:09.000Z', redemptionRequested: false } }
 const duplicate = problem(409, 'duplicate-payment')
@@ -17,9 +17,10 @@ const granted = {
 let serial = 0
 
 /** A payment of version 2 for an offer that has an id. */
-function offered(): { 'PAYMENT-SIGNATURE': string } {
+function offered(from?: string): { 'PAYMENT-SIGNATURE': string } {
   const accepted = { network: 'eip155:84532', extra: { challengeId: 'an id of the offer' } }
-  return { 'PAYMENT-SIGNATURE': encodeHeader({ x402Version: 2, accepted, payload: { nonce: --serial } }) }
+  const payload = { nonce: --serial, ...(from !== undefined && { authorization: { from } }) }
+  return { 'PAYMENT-SIGNATURE': encodeHeader({ x402Version: 2, accepted, payload }) }
 }
 
 describe.each(frameworks)('%s', (_name, openShop) => {
@@ -157,14 +158,56 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(at.shop.runs).toHaveLength(1)
   })
 
-  test('a payer who abandons run after run is stopped before the next one', async () => {
+  test('a payer who abandons run after run is stopped before the next payment is recorded, and no other payer is', async () => {
     const slow = Promise.withResolvers<void>()
     await at.open({ slow: slow.promise, wallet: { abandonedRunsMax: 2 } })
     at.fake.script('/verify', good)
-    for (let runs = 0; runs < 2; runs++) await leave('GET', offered())
+    for (let runs = 0; runs < 2; runs++) await leave('GET', offered(payer))
     slow.resolve()
-    await vi.waitFor(async () => expect((await at.buy(offered(), '/slow')).status).toBe(429))
+    await vi.waitFor(async () => expect((await at.buy(offered(payer), '/slow')).status).toBe(429))
+    const verified = at.fake.calls('/verify').length
+    const refused = await at.buy(offered(payer.toUpperCase().replace('X', 'x')), '/slow')
+    expect([refused.status, header(refused, 'retry-after')]).toEqual([429, '60'])
+    expect(at.fake.calls('/verify')).toHaveLength(verified)
+    expect((await at.buy(offered(`0x${'22'.repeat(20)}`), '/slow')).status).toBe(200)
     expect(at.shop.faults).toEqual([])
+  })
+
+  test.each([
+    ['that verifying has moved', { settlementPending: false, txHash, settledAt: '2026-11-21T00:00:02.000Z' }],
+    ['that verifying has sent', { settlementPending: true, txHash }],
+  ])('money %s is never refused for runs that its payer has abandoned', async (_, moved) => {
+    const slow = Promise.withResolvers<void>()
+    await at.open({ slow: slow.promise, wallet: { abandonedRunsMax: 1 } })
+    at.fake.script('/verify', good)
+    await leave('GET', offered(payer))
+    slow.resolve()
+    await vi.waitFor(async () => expect((await at.buy(offered(payer))).status).toBe(429))
+    at.fake.script('/verify', { status: 200, body: verification({ protocol: 'mpp', method: 'tempo', ...moved }) })
+    at.fake.script('/settle', settledNow)
+    for (const payload of [
+      { type: 'hash', from: payer },
+      { type: 'transaction', from: payer },
+    ]) {
+      const response = await at.buy({ Authorization: mpp('tempo', {}, payload) })
+      expect([response.status, await response.json()]).toEqual([200, goods])
+    }
+  })
+
+  test('a client that leaves when its money was sent already is served by its next request', async () => {
+    const slow = Promise.withResolvers<void>()
+    const undelivered: unknown[] = []
+    await at.open({ slow: slow.promise, wallet: { onUndelivered: (event) => void undelivered.push(event) } })
+    const sent = verification({ protocol: 'mpp', method: 'tempo', settlementPending: true, txHash, redeemable: true })
+    at.fake.script('/verify', { status: 200, body: sent }, duplicate)
+    at.fake.script('/settle', settledNow)
+    at.fake.script('/redeem', granted)
+    const credential = { Authorization: mpp('tempo', {}, { type: 'transaction' }) }
+    await leave('GET', credential)
+    slow.resolve()
+    await vi.waitFor(() => expect(undelivered).toMatchObject([{ isKept: true }]))
+    expect(await (await at.buy(credential, '/slow')).json()).toEqual(goods)
+    expect(at.shop.runs).toHaveLength(1)
   })
 
   test('what was delivered is reported', async () => {

@@ -17,7 +17,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect(header(response, 'content-type')).toContain('application/json')
     expect(header(response, 'cache-control')).toBe('no-store')
     expect(header(response, 'access-control-expose-headers')).toBe(
-      `${name === 'next' ? '' : 'X-Own, '}PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Payment-Replayed, X-Service-Session-Id`,
+      `${name === 'next' ? '' : 'X-Own, '}PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Payment-Replayed, X-Service-Session-Id, Retry-After`,
     )
     const resource = `${at.shop.url}/paid?city=paris`
     expect(decodePaymentRequiredHeader(header(response, 'payment-required'))).toMatchObject({
@@ -144,7 +144,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => at.buy(credential)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)])
     const refused = answers.find(({ status }) => status === 409)
-    expect(await refused?.json()).toMatchObject({ code: 'duplicate-payment' })
+    expect(await refused?.json()).toMatchObject({ code: 'delivery-in-progress' })
     expect(at.shop.runs).toHaveLength(1)
     expect(at.fake.calls('/settle')).toHaveLength(1)
   })

@@ -34,7 +34,7 @@ export interface ShopOptions {
 type Seen = Pick<Shop, 'faults' | 'runs' | 'sessions'>
 
 const nothingSeen = (): Seen => ({ faults: [], runs: [], sessions: [] })
-const headers = { 'Cache-Control': 'public, max-age=60', 'X-Leak': 'goods' }
+const headers = { 'Cache-Control': 'public, max-age=60', 'X-Leak': 'goods', Vary: 'Accept-Language' }
 
 function walletOf(fake: FakePurser, { faults }: Seen, options: ShopOptions): onExpress.WalletOptions {
   const retry = { delayMsFirst: 1, delayMsMax: 2 }
@@ -58,6 +58,7 @@ export async function expressShop(fake: FakePurser, options: ShopOptions = {}): 
   const app = express()
   app.use((_req, res, next) => {
     res.setHeader('Access-Control-Expose-Headers', 'X-Own')
+    res.setHeader('Vary', 'Accept-Encoding')
     next()
   })
   app.use(express.raw({ type: '*/*' }))
@@ -93,7 +94,8 @@ export async function expressShop(fake: FakePurser, options: ShopOptions = {}): 
 export async function fastifyShop(fake: FakePurser, options: ShopOptions = {}): Promise<Shop> {
   const seen = nothingSeen()
   const app = Fastify()
-  app.addHook('onRequest', async (_request, reply) => void reply.header('Access-Control-Expose-Headers', 'X-Own'))
+  const early = { 'Access-Control-Expose-Headers': 'X-Own', Vary: 'Accept-Encoding' }
+  app.addHook('onRequest', async (_request, reply) => void reply.headers(early))
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   await app.register(onFastify.walletPlugin, walletOf(fake, seen, options))
   const bodyOf = ({ body }: FastifyRequest) => (typeof body === 'string' || body instanceof Uint8Array ? body : '')
@@ -128,6 +130,7 @@ export async function honoShop(fake: FakePurser, options: ShopOptions = {}): Pro
   const app = new Hono()
   app.use(async (c, next) => {
     c.res.headers.set('Access-Control-Expose-Headers', 'X-Own')
+    c.res.headers.set('Vary', 'Accept-Encoding')
     await next()
   })
   app.use(onHono.walletMiddleware(walletOf(fake, seen, options)))

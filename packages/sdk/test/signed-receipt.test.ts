@@ -19,7 +19,7 @@ const payment = {
   settlementPending: true,
 } as const
 const moved = { txHash, settledAt: '2026-11-21T00:00:02.000Z', pending: false, signed: 'head.body.signature' }
-const sent = { protocol: 'x402', value: '', network: 'eip155:84532', paymentId: undefined, hasOfferId: false } as const
+const sent = { protocol: 'x402', value: '', network: 'eip155:84532', paymentId: undefined, payer: undefined } as const
 
 test("Purser's signed receipt travels where the official client looks for it", () => {
   const [name, value] = receiptOf({ ...sent, responseHeader: 'PAYMENT-RESPONSE' }, payment, moved)

@@ -30,6 +30,11 @@ const problems = {
     'Conflict',
     'This payment is being settled or served. Send the same request with the same payment again, as Retry-After says.',
   ],
+  'answer-lost': [
+    409,
+    'Conflict',
+    'This payment was charged, and its answer can no longer be served. Do not sign another one: the provider can refund it.',
+  ],
   'too-many-abandoned-requests': [
     429,
     'Too Many Requests',

@@ -1,19 +1,19 @@
 import { contentDigest, sha256 } from '@purser/protocol'
 import { ConflictError, PaymentRefusedError, ValidationError } from '../errors.ts'
-import type { Verification, VerifiedPayment } from '../payments.ts'
+import type { VerifiedPayment } from '../payments.ts'
 import type { Session } from '../sessions.ts'
 import { finalRefusal, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
 import { askToPay, isMisconfigured, type Sale } from './ask.ts'
 import { checkPrice } from './check-options.ts'
 import type { VerifyAsked } from './contract.ts'
-import { type Credential, findCredential, isPush, movesAtVerify } from './credential.ts'
+import { type Credential, claimedPayer, findCredential, isPush, isReusable, movesAtVerify } from './credential.ts'
 import { enter } from './enter.ts'
 import { grantOf } from './grant.ts'
 import type { Look } from './observed.ts'
 import { type PayOptions, type Route, routeOf, type Till } from './options.ts'
-import { corsHeaders, optionsAnswer } from './preflight.ts'
-import { unsettledAnswer } from './receipts.ts'
-import { admitAgain, keptKeyOf, serveKept } from './redeem.ts'
+import { optionsAnswer, type ReadableBy, readableBy } from './preflight.ts'
+import { keptKeyOf, purchaseOf } from './purchase.ts'
+import { admitAgain, type Served, serveKept } from './redeem.ts'
 import { type PayerSignature, payerSignatureOf } from './redeem-request.ts'
 import { reporting } from './registry-report.ts'
 import type { Claim } from './replays.ts'
@@ -39,8 +39,11 @@ export interface PaidRequest<R> {
 /** What to do with a request: let it pass free, answer in the handler's place, or run the handler and then conclude. */
 export type Admission =
   | { readonly kind: 'free' }
-  | { readonly kind: 'refused'; readonly answer: OwnAnswer }
+  | ({ readonly kind: 'refused' } & Served)
   | ({ readonly kind: 'paid' } & Paid)
+
+/** An admission, and who may read the answer, whoever gives it. */
+export type ReadableAdmission = Admission & { readonly cors: ReadableBy }
 
 /** A request that is paid for, now or by a session, and whose handler has not been answered for yet. */
 export interface Paid {
@@ -67,11 +70,16 @@ export interface Paid {
  * handler, and nothing from inside reaches the payer. Two copies of one credential sent at once: Purser says yes to one
  * of them.
  */
-export async function admit<R>(till: Till, options: PayOptions<R>, request: PaidRequest<R>): Promise<Admission> {
+export async function admit<R>(
+  till: Till,
+  options: PayOptions<R>,
+  request: PaidRequest<R>,
+): Promise<ReadableAdmission> {
   const route = routeOf(till.defaults, options)
   const { method, header } = request
-  if (method === 'OPTIONS') return refuse(optionsAnswer(route.cors, header))
-  return withCors(corsHeaders(route.cors, header), await admitRequest(till, options, route, request))
+  const cors = readableBy(route.cors, header, method === 'OPTIONS')
+  if (method === 'OPTIONS') return { ...refuse(optionsAnswer(route.cors, header)), cors }
+  return { ...(await admitRequest(till, options, route, request)), cors }
 }
 
 async function admitRequest<R>(
@@ -96,12 +104,17 @@ async function admitRequest<R>(
     const session = route.acceptSessions ? header(sessionHeader.toLowerCase()) : undefined
     return session === undefined ? refuse(await askToPay(sale)) : enter(sale, session)
   }
+  const key = keptKeyOf(sale, credential)
+  const run = isReusable(credential) ? undefined : till.runs.stateOf(key)
+  if (run === 'running') return refuse(problemAnswer('delivery-in-progress', 5))
   const signature = payerSignatureOf(header)
   const kept = await serveKept(sale, credential, signature)
-  if (kept !== undefined) return refuse(kept)
+  if (kept !== undefined) return { kind: 'refused', ...kept }
+  if (run === 'unsold') return refuse(problemAnswer('duplicate-payment'))
+  if (till.abandoned.isOver(claimedPayer(credential))) return refuse(problemAnswer('too-many-abandoned-requests', 60))
   const claim = claimOf(sale, credential)
   if (claim.kind === 'replay') return refuse(claim.answer)
-  if (claim.kind === 'duplicate') return refuse(problemAnswer('duplicate-payment'))
+  if (claim.kind === 'duplicate') return admitAgain(sale, credential, signature)
   if (claim.kind === 'conflict') return refuse(problemAnswer('payment-identifier-conflict'))
   const seen = { protocol: credential.protocol, contentType: header('content-type'), look: request.look }
   return reporting(sale, seen, await verify(sale, credential, claim, signature))
@@ -122,14 +135,20 @@ async function verify(
   claim: Claimed,
   signature: PayerSignature | undefined,
 ): Promise<Admission> {
+  const { runs, purser, onFault } = sale.till
+  const key = keptKeyOf(sale, credential)
   const verifiedAt = performance.now()
-  try {
-    const verification = await sale.till.purser.payments.verify(requestOf(sale, credential))
-    if (!sale.till.abandoned.isOver(verification.payer))
-      return paid(sale, credential, claim, { verification, verifiedAt })
+  if (!isReusable(credential) && !runs.begin(key)) {
     claim.free()
-    return refuse(problemAnswer('too-many-abandoned-requests', 60))
+    return refuse(problemAnswer('delivery-in-progress', 5))
+  }
+  try {
+    const verification = await purser.payments.verify(requestOf(sale, credential))
+    const keep = claim.kind === 'claimed' ? claim.keep : undefined
+    const { free } = claim
+    return paid(purchaseOf(sale, credential, { verification, verifiedAt, keep, free }), claim)
   } catch (error) {
+    runs.end(key, 'over')
     claim.free()
     const refusal = refusalIn(error, credential)
     if (refusal !== undefined) return refuse(finalRefusal(refusal) ?? (await askToPay(sale, refusal)))
@@ -137,7 +156,7 @@ async function verify(
       return admitAgain(sale, credential, signature)
     if (error instanceof ConflictError && error.code === 'payment-identifier-conflict')
       return refuse(problemAnswer(error.code))
-    sale.till.onFault({ stage: 'verify', error })
+    onFault({ stage: 'verify', error })
     if (isMisconfigured(error)) return refuse(problemAnswer('payments-misconfigured'))
     return refuse(problemAnswer(movesAtVerify(credential) ? 'settlement-unavailable' : 'payments-unavailable', 5))
   }
@@ -171,36 +190,18 @@ function refusalIn(error: unknown, credential: Credential): Refusal | undefined 
   return { protocol, reason: protocol === 'mpp' ? 'malformed-credential' : 'invalid_payload' }
 }
 
-interface Verified {
-  readonly verification: Verification
-  readonly verifiedAt: number
-}
-
-function paid(sale: Sale, credential: Credential, claim: Claimed, { verification, verifiedAt }: Verified): Admission {
+function paid(purchase: Purchase, claim: Claimed): Admission {
+  const { sale, credential, payment } = purchase
   const { till, route, method } = sale
-  const { valid: _, settlementToken, ...payment } = verification
-  const unsettled = async (reason: string) => {
-    claim.free()
-    if (credential.protocol === 'mpp') return askToPay(sale, { protocol: 'mpp', reason })
-    return unsettledAnswer(credential, payment.payer, reason)
-  }
-  const keep = claim.kind === 'claimed' ? claim.keep : undefined
   const { vault, withSession } = grantOf(sale, payment)
-  const purchase: Purchase = {
-    sale,
-    credential,
-    payment,
-    settlementToken,
-    verifiedAt,
-    unsettled,
-    keep,
-    keepForPayer: (answer) => {
-      till.onUndelivered({ payment, isKept: true })
-      till.kept.keep(keptKeyOf(sale, credential), { answer, purchase })
-    },
-  }
-  const unsold = (error: Error) => {
+  const hasMoved = !payment.settlementPending || payment.txHash !== null
+  const over = () => till.runs.end(keptKeyOf(sale, credential), 'over')
+  const unsold = () => {
+    till.runs.end(keptKeyOf(sale, credential), hasMoved ? 'over' : 'unsold')
     claim.free()
+  }
+  const faulty = (error: Error) => {
+    unsold()
     till.onFault({ stage: 'handler', error, payment })
   }
   return {
@@ -209,40 +210,25 @@ function paid(sale: Sale, credential: Credential, claim: Claimed, { verification
     session: undefined,
     vault,
     bodyBytesMax: route.bodyBytesMax,
-    conclude: async () => withSession(await conclude(purchase)),
+    conclude: () => conclude(purchase).then(withSession).finally(over),
     tooLarge: () => {
-      unsold(new RangeError('The answer exceeds bodyBytesMax.'))
+      faulty(new RangeError('The answer exceeds bodyBytesMax.'))
       return problemAnswer('response-too-large')
     },
     failed: () => {
-      if (payment.txHash === null) return claim.free()
-      unsold(new Error('The handler failed after the money had moved.'))
+      if (payment.txHash === null) return unsold()
+      faulty(new Error('The handler failed after the money had moved.'))
     },
     abandon: () => {
-      const isUnpaid = payment.settlementPending && (method === 'GET' || method === 'HEAD')
-      if (!isUnpaid) return false
+      if (hasMoved || (method !== 'GET' && method !== 'HEAD')) return false
       till.abandoned.count(payment.payer)
-      claim.free()
+      unsold()
       return true
     },
   }
 }
 
-/** An admission whose answers a script of an allowed origin may read. */
-function withCors(headers: Readonly<Record<string, string>>, admission: Admission): Admission {
-  if (Object.keys(headers).length === 0 || admission.kind === 'free') return admission
-  if (admission.kind === 'refused')
-    return { ...admission, answer: { ...admission.answer, headers: { ...headers, ...admission.answer.headers } } }
-  const conclude = async (): Promise<Conclusion> => {
-    const conclusion = await admission.conclude()
-    if (conclusion.kind === 'release')
-      return { ...conclusion, headers: [...conclusion.headers, ...Object.entries(headers)] }
-    return { ...conclusion, answer: { ...conclusion.answer, headers: { ...headers, ...conclusion.answer.headers } } }
-  }
-  return { ...admission, conclude }
-}
-
-function refuse(answer: OwnAnswer): Admission {
+function refuse(answer: OwnAnswer): Extract<Admission, { kind: 'refused' }> {
   return { kind: 'refused', answer }
 }
 

@@ -15,8 +15,8 @@ export interface X402Credential {
   readonly network: string
   /** The payer's own name for the payment (x402 extension `payment-identifier`), under which a repeat is answered. */
   readonly paymentId: string | undefined
-  /** Whether the offer that was accepted has an id, which no chain shows. */
-  readonly hasOfferId: boolean
+  /** The account that the payment says it is of. */
+  readonly payer: string | undefined
 }
 
 export interface MppSent {
@@ -57,9 +57,21 @@ export function movesAtVerify(credential: Credential): boolean {
   return !parsed.ok || parsed.value.challenge.method !== 'evm'
 }
 
-/** Whether the credential is play money of the test environment. */
-export function isStubCredential({ value }: Credential): boolean {
-  return value.startsWith('stub_payment_')
+/**
+ * The account that a credential says it is of, before anything was verified; undefined where it moves money at verify or before, or says
+ * nothing. Who names another account than its own has a payment that is not good.
+ */
+export function claimedPayer(credential: Credential): string | undefined {
+  if (credential.protocol === 'x402') return credential.payer
+  const parsed = parseMppCredential(credential.value)
+  if (!parsed.ok || parsed.value.challenge.method !== 'evm') return undefined
+  const { from } = parsed.value.payload
+  return typeof from === 'string' ? from : undefined
+}
+
+/** Whether the credential buys as often as it is shown: the test environment has one. */
+export function isReusable({ value }: Credential): boolean {
+  return value === 'stub_payment_accepted'
 }
 
 /** Base64 has no comma, so each one begins another copy of the header. */
@@ -81,9 +93,9 @@ function x402Of(value: string, responseHeader: X402Credential['responseHeader'])
   const payload = decodeHeader(value)
   const named = isRecord(payload?.accepted) ? payload.accepted.network : payload?.network
   const network = typeof named === 'string' ? named : 'stub'
-  const extra = isRecord(payload?.accepted) ? payload.accepted.extra : undefined
-  const hasOfferId = isRecord(extra) && typeof extra.challengeId === 'string'
-  return { protocol: 'x402', value, responseHeader, network, paymentId: paymentIdOf(payload?.extensions), hasOfferId }
+  const authorization = isRecord(payload?.payload) ? payload.payload.authorization : undefined
+  const payer = isRecord(authorization) && typeof authorization.from === 'string' ? authorization.from : undefined
+  return { protocol: 'x402', value, responseHeader, network, paymentId: paymentIdOf(payload?.extensions), payer }
 }
 
 /** An id outside of the extension's own limits is nobody's id. */

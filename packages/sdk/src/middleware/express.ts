@@ -2,7 +2,7 @@ import type { Request, RequestHandler } from 'express'
 import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
 import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
-import { setAnswerHead } from './hold-response.ts'
+import { setAnswerHead, setReadable } from './hold-response.ts'
 import { openTill, type PayOptions, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
 import type { PaidVault } from './vault.ts'
@@ -41,8 +41,10 @@ export function payMiddleware(options: PayOptions<Request>): RequestHandler {
         own: req,
         look: () => ({ route: patternOf(req), headerNames: Object.keys(req.headers), body: req.body }),
       })
+      if (admission.kind !== 'paid') setReadable(res, admission.cors)
       if (admission.kind === 'free') return next()
       if (admission.kind === 'refused') {
+        if (res.destroyed) return admission.undelivered?.()
         setAnswerHead(res, admission.answer)
         return void res.end(admission.answer.body ?? '')
       }

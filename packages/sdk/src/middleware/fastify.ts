@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
 import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
-import { exposeHeaders } from './headers.ts'
+import { exposeHeaders, readingHeaders } from './headers.ts'
 import { openTill, type PayOptions, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
 import type { PaidVault } from './vault.ts'
@@ -45,8 +45,11 @@ export function payHook(
         body: request.body,
       }),
     })
+    const reading = readingHeaders(admission.cors, (header) => reply.getHeader(header)?.toString())
+    if (admission.kind !== 'paid') reply.headers(Object.fromEntries(reading))
     if (admission.kind === 'free') return undefined
     if (admission.kind === 'refused') {
+      if (reply.raw.destroyed) admission.undelivered?.()
       const { status, headers, body } = admission.answer
       const exposed = reply.getHeader('access-control-expose-headers')?.toString()
       reply.code(status).headers({ ...headers, 'Access-Control-Expose-Headers': exposeHeaders(exposed) })

@@ -1,4 +1,5 @@
 import { isRecord } from '../problem.ts'
+import type { ReadableBy } from './preflight.ts'
 
 /** Headers that a browser's script may read only when the answer says so. */
 const exposed = [
@@ -9,6 +10,7 @@ const exposed = [
   'Payment-Receipt',
   'Payment-Replayed',
   'X-Service-Session-Id',
+  'Retry-After',
 ]
 const exposedAlone = exposed.join(', ')
 
@@ -47,4 +49,24 @@ export function exposeHeaders(existing: string | null | undefined): string {
   const lower = new Set(present.map((name) => name.toLowerCase()))
   const added = exposed.filter((name) => !lower.has(name.toLowerCase()))
   return [...present.filter((name) => name !== ''), ...added].join(', ')
+}
+
+/** `Vary` with these names added to what it says already. */
+export function varyBy(existing: string | null | undefined, names: readonly string[]): string {
+  const present = (existing ?? '').split(',').map((name) => name.trim())
+  const lower = new Set(present.map((name) => name.toLowerCase()))
+  if (lower.has('*')) return '*'
+  const added = names.filter((name) => !lower.has(name.toLowerCase()))
+  return [...present.filter((name) => name !== ''), ...added].join(', ')
+}
+
+/** The headers by which a script may read an answer with these headers; empty without CORS options. */
+export function readingHeaders(
+  { allowOrigin, varies }: ReadableBy,
+  existing: (name: string) => string | null | undefined,
+): readonly (readonly [name: string, value: string])[] {
+  const vary = varies.length === 0 ? [] : [['Vary', varyBy(existing('vary'), varies)] as const]
+  if (allowOrigin === undefined) return vary
+  const exposed = exposeHeaders(existing('access-control-expose-headers'))
+  return [...vary, ['Access-Control-Allow-Origin', allowOrigin], ['Access-Control-Expose-Headers', exposed]]
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { OwnAnswer } from './answers.ts'
-import { exposeHeaders } from './headers.ts'
+import { exposeHeaders, readingHeaders } from './headers.ts'
+import type { ReadableBy } from './preflight.ts'
 
 /** A response whose handler writes into memory, so that nothing leaves before it is paid for. */
 export interface HeldResponse {
@@ -22,15 +23,22 @@ export interface HeldResponse {
 /** Headers by name, as Node and Fastify hold them. */
 export type HeaderValues = Readonly<Record<string, number | string | string[] | undefined>>
 
+export interface Holding {
+  readonly bodyBytesMax: number
+  /** Who may read what leaves, whoever wrote it. */
+  readonly cors: ReadableBy
+  /** Headers that the framework keeps for later; a replacing answer has them too. */
+  readonly before?: HeaderValues | undefined
+}
+
 type Chunk = readonly [data: string | Uint8Array, encoding: BufferEncoding]
 
 /**
  * Takes the place of `write`, `end`, `writeHead` and `flushHeaders` of a Node response. To the handler the response
  * looks as it would without us: `headersSent` and `writableEnded` tell what the handler did, so that an error page is
- * never appended to half an answer. `before` are headers that the framework keeps for later; a replacing answer has them
- * too.
+ * never appended to half an answer.
  */
-export function holdResponse(res: ServerResponse, bodyBytesMax: number, before: HeaderValues = {}): HeldResponse {
+export function holdResponse(res: ServerResponse, { bodyBytesMax, cors, before = {} }: Holding): HeldResponse {
   const { write, end, writeHead, flushHeaders } = res
   const headersBefore = { ...res.getHeaders(), ...before }
   const chunks: Chunk[] = []
@@ -88,6 +96,7 @@ export function holdResponse(res: ServerResponse, bodyBytesMax: number, before: 
     release: () => {
       restoreHead()
       Object.assign(res, { write, end, statusCode: state.status })
+      setReadable(res, cors)
       const last = chunks.pop()
       for (const [data, encoding] of chunks) res.write(data, encoding)
       if (last === undefined) res.end()
@@ -99,12 +108,18 @@ export function holdResponse(res: ServerResponse, bodyBytesMax: number, before: 
       for (const name of res.getHeaderNames()) res.removeHeader(name)
       for (const [name, value] of Object.entries(headersBefore)) if (value !== undefined) res.setHeader(name, value)
       setAnswerHead(res, answer)
+      setReadable(res, cors)
       end.call(res, answer.body ?? '', 'utf8')
     },
   }
 }
 
-/** Status and headers of an answer of our own, readable by scripts of other origins where the provider allows those. */
+/** Lets scripts of allowed origins read the response, whatever its handler has set. */
+export function setReadable(res: ServerResponse, cors: ReadableBy): void {
+  for (const [name, value] of readingHeaders(cors, (header) => headerOf(res, header))) res.setHeader(name, value)
+}
+
+/** Status and headers of an answer of our own. */
 export function setAnswerHead(res: ServerResponse, answer: OwnAnswer): void {
   res.statusCode = answer.status
   res.statusMessage = ''

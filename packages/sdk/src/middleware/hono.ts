@@ -4,7 +4,7 @@ import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import { openTill, type PayOptions, type WalletOptions } from './options.ts'
 import type { PaidVault } from './vault.ts'
-import { ownResponse, soldResponse } from './web-response.ts'
+import { ownResponse, readableResponse, soldResponse } from './web-response.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
@@ -36,13 +36,18 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
     const header = (name: string) => c.req.header(name)
     const look = () => ({ headerNames: Object.keys(c.req.header()) })
     const admission = await admit(tillOf(c), options, { method: c.req.method, origin, target, header, own: c, look })
-    if (admission.kind === 'free') return next()
-    // Headers that other middlewares have set so far are among those of `c.res`.
-    if (admission.kind === 'refused') return replace(c, ownResponse(admission.answer, c.res.headers))
-    attachPaid(c, admission)
+    const answer = (response: Response) => replace(c, readableResponse(response, admission.cors))
+    if (admission.kind === 'refused') {
+      if (c.req.raw.signal.aborted) admission.undelivered?.()
+      // Headers that other middlewares have set so far are among those of `c.res`.
+      return answer(ownResponse(admission.answer, c.res.headers))
+    }
+    if (admission.kind === 'paid') attachPaid(c, admission)
     await next()
-    if (c.error !== undefined) return admission.failed()
-    replace(c, await soldResponse(admission, () => c.res, c.req.raw.signal))
+    if (admission.kind === 'free') return answer(c.res)
+    if (c.error === undefined) return answer(await soldResponse(admission, () => c.res, c.req.raw.signal))
+    admission.failed()
+    answer(c.res)
   }
 }
 

@@ -5,11 +5,13 @@ import type { Purchase } from './settle.ts'
 export interface Kept {
   readonly answer: OwnAnswer
   readonly purchase: Purchase
+  /** The right to serve the payment that this process had when the payer was gone; it is given back before the next redemption. */
+  readonly redemptionToken?: string | undefined
 }
 
 /** A kept answer in the hands of one request. It goes back, or it is over. */
 export interface TakenAnswer extends Kept {
-  readonly putBack: () => void
+  readonly putBack: (redemptionToken?: string) => void
   readonly drop: () => void
 }
 
@@ -26,7 +28,8 @@ interface Bounds {
   readonly onDropped: (kept: Kept) => void
 }
 
-interface Entry extends Kept {
+interface Entry {
+  kept: Kept
   readonly endsAt: number
   readonly bytes: number
   isTaken: boolean
@@ -37,7 +40,8 @@ const entryBytes = 4_096
 
 /**
  * Answers whose payment may have been settled and which did not leave, by the credential and the request that it came with.
- * Kept in this process alone, for `msMax` and within `bytesMax`; the oldest go first.
+ * Kept in this process alone, for `msMax` and within `bytesMax`; the oldest go first. One that a request is about to serve is
+ * never given up: it ends when that request drops it or puts it back.
  */
 export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () => number = Date.now): KeptAnswers {
   const entries = new Map<string, Entry>()
@@ -50,8 +54,9 @@ export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () 
   const prune = (): void => {
     for (const [key, entry] of entries) {
       if (bytes <= bytesMax && entry.endsAt > now()) return
+      if (entry.isTaken) continue
       remove(key, entry)
-      onDropped(entry)
+      onDropped(entry.kept)
     }
   }
   return {
@@ -59,8 +64,7 @@ export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () 
       const known = entries.get(key)
       if (known !== undefined) remove(key, known)
       const size = entryBytes + key.length * 2 + (kept.answer.body?.length ?? 0)
-      const entry: Entry = { ...kept, endsAt: now() + msMax, bytes: size, isTaken: false }
-      entries.set(key, entry)
+      entries.set(key, { kept, endsAt: now() + msMax, bytes: size, isTaken: false })
       bytes += size
       prune()
     },
@@ -72,10 +76,11 @@ export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () 
       if (entry.isTaken) return 'busy'
       entry.isTaken = true
       return {
-        answer: entry.answer,
-        purchase: entry.purchase,
-        putBack: () => {
+        ...entry.kept,
+        putBack: (redemptionToken) => {
+          entry.kept = { ...entry.kept, redemptionToken }
           entry.isTaken = false
+          prune()
         },
         drop: () => remove(key, entry),
       }

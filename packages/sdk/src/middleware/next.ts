@@ -2,7 +2,7 @@ import { attachPaid } from './attach.ts'
 import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import { openTill, type PayOptions, type Till, type WalletOptions } from './options.ts'
-import { ownResponse, soldResponse } from './web-response.ts'
+import { ownResponse, readableResponse, soldResponse } from './web-response.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
@@ -15,8 +15,8 @@ type RouteHandler<R extends Request, C> = (request: R, context: C) => Response |
 
 /**
  * Sells a route handler of Next's App Router: `export const GET = withPayment(options, handler)`. The handler runs when
- * Purser says that the payment is good, and its answer leaves when the payment is settled. A handler that fails (a
- * status of 400 or more, or a throw) costs the payer nothing. Wrong options are thrown at the first request and not
+ * Purser says that the payment is good, and its answer leaves when the payment is settled. A handler that fails or
+ * sells nothing (any status but 2xx, or a throw) costs the payer nothing. Wrong options are thrown at the first request and not
  * before: `next build` loads the routes where there are no secrets. `paymentOf` takes the request.
  */
 export function withPayment<R extends Request, C>(
@@ -37,9 +37,13 @@ export function withPayment<R extends Request, C>(
       own: request,
       look: () => ({ headerNames: [...request.headers.keys()] }),
     })
-    if (admission.kind === 'free') return handler(request, context)
-    if (admission.kind === 'refused') return ownResponse(admission.answer)
+    const readable = (response: Response) => readableResponse(response, admission.cors)
+    if (admission.kind === 'free') return readable(await handler(request, context))
+    if (admission.kind === 'refused') {
+      if (request.signal.aborted) admission.undelivered?.()
+      return readable(ownResponse(admission.answer))
+    }
     attachPaid(request, admission)
-    return soldResponse(admission, () => handler(request, context), request.signal)
+    return readable(await soldResponse(admission, () => handler(request, context), request.signal))
   }
 }

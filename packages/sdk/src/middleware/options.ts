@@ -9,6 +9,7 @@ import { type KeptAnswers, openKeptAnswers } from './kept-answers.ts'
 import type { CorsOptions } from './preflight.ts'
 import { openReports, type ReportSold } from './registry-report.ts'
 import { openReplays, type Replays } from './replays.ts'
+import { openRuns, type Runs } from './runs.ts'
 import { openGate, type SessionGate, sessionSecondsOf } from './sessions.ts'
 
 /** What the provider is told when a paid request could not be served as it should; the payer sees none of it. */
@@ -151,6 +152,7 @@ export interface Till {
   readonly onUndelivered: (undelivered: Undelivered) => void
   readonly kept: KeptAnswers
   readonly abandoned: AbandonedRuns
+  readonly runs: Runs
   readonly reportDelivered: ReportDelivered
   /** Undefined where the registry is told of nothing. */
   readonly reportSold: ReportSold | undefined
@@ -217,6 +219,7 @@ export function openTill(options: WalletOptions): Till {
       onDropped: ({ purchase: { payment } }) => onUndelivered({ payment, isKept: false }),
     }),
     abandoned: openAbandonedRuns(options.abandonedRunsMax ?? 10),
+    runs: openRuns(),
     reportDelivered: openDeliveryReports(purser, onFault),
     reportSold: options.registry === false ? undefined : openReports({ purser, onFault }),
     defaults: options,

@@ -12,6 +12,14 @@ export interface CorsOptions {
   readonly maxAgeSeconds?: number | undefined
 }
 
+/** What lets a script of the caller's origin read an answer, whatever the answer is. Empty without CORS options. */
+export interface ReadableBy {
+  /** `Access-Control-Allow-Origin`; undefined where the origin is not allowed. */
+  readonly allowOrigin: string | undefined
+  /** The request headers on which that depends, for `Vary`. */
+  readonly varies: readonly string[]
+}
+
 type Header = (name: string) => string | undefined
 
 const paymentHeaders = [
@@ -19,7 +27,9 @@ const paymentHeaders = [
   'X-PAYMENT',
   'Authorization',
   'Payment-Authorization',
+  'Accept-Payment',
   'X-Service-Session-Id',
+  'X-Service-Redemption',
 ]
 const methodsUsual = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -28,14 +38,12 @@ const methodsUsual = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
  * give away what it sells. Without CORS options it is empty, with the headers that earlier middleware has set.
  */
 export function optionsAnswer(cors: CorsOptions | undefined, header: Header): OwnAnswer {
-  const headers = corsHeaders(cors, header)
-  if (cors === undefined || headers['Access-Control-Allow-Origin'] === undefined)
-    return { status: 204, headers, body: null }
+  if (cors === undefined || readableBy(cors, header).allowOrigin === undefined)
+    return { status: 204, headers: {}, body: null }
   const named = cors.headers ?? [header('access-control-request-headers') ?? '']
   return {
     status: 204,
     headers: {
-      ...headers,
       'Access-Control-Allow-Methods': (cors.methods ?? methodsUsual).join(', '),
       'Access-Control-Allow-Headers': [...paymentHeaders, ...named].filter((name) => name !== '').join(', '),
       'Access-Control-Max-Age': String(cors.maxAgeSeconds ?? 600),
@@ -44,11 +52,12 @@ export function optionsAnswer(cors: CorsOptions | undefined, header: Header): Ow
   }
 }
 
-/** What lets a script of the caller's origin read an answer; nothing where the origin is not allowed. */
-export function corsHeaders(cors: CorsOptions | undefined, header: Header): Record<string, string> {
-  if (cors === undefined) return {}
-  if (cors.origins === '*') return { 'Access-Control-Allow-Origin': '*' }
+/** Who may read the answer to this request. A preflight depends on what it requests, too. */
+export function readableBy(cors: CorsOptions | undefined, header: Header, isPreflight = false): ReadableBy {
+  if (cors === undefined) return { allowOrigin: undefined, varies: [] }
+  const requested = isPreflight && cors.headers === undefined ? ['Access-Control-Request-Headers'] : []
+  if (cors.origins === '*') return { allowOrigin: '*', varies: requested }
   const origin = header('origin')
-  const allowed = origin !== undefined && cors.origins.includes(origin)
-  return { Vary: 'Origin', ...(allowed && { 'Access-Control-Allow-Origin': origin }) }
+  const isAllowed = origin !== undefined && cors.origins.includes(origin)
+  return { allowOrigin: isAllowed ? origin : undefined, varies: ['Origin', ...requested] }
 }

@@ -1,6 +1,6 @@
 import type { RedeemRequest } from '../payments.ts'
 import type { Sale } from './ask.ts'
-import { type Credential, isStubCredential } from './credential.ts'
+import type { Credential } from './credential.ts'
 
 /** The header by which a payer proves himself anew: an ISO 8601 time and the signature of `redemptionMessage` (EIP-191). */
 export const redemptionHeader = 'x-service-redemption'
@@ -17,14 +17,7 @@ export function payerSignatureOf(header: (name: string) => string | undefined): 
   return { signedAt, value }
 }
 
-/** Whether the credential, with this signature, may show what no chain shows. Purser decides. */
-export function mayRedeem(credential: Credential, signature: PayerSignature | undefined): boolean {
-  if (credential.protocol === 'mpp' || isStubCredential(credential)) return true
-  if (credential.responseHeader === 'X-PAYMENT-RESPONSE') return false
-  return credential.hasOfferId || credential.paymentId !== undefined || signature !== undefined
-}
-
-/** What Purser is asked for a credential that came again. */
+/** The request to redeem the payment of this credential. */
 export function redeemRequestOf(
   { resource, method, digest }: Sale,
   { protocol, value }: Credential,

@@ -1,19 +1,21 @@
 import { ConflictError, NotFoundError } from '../errors.ts'
-import type { Redemption } from '../payments.ts'
 import { type OwnAnswer, problemAnswer } from './answers.ts'
 import type { Sale } from './ask.ts'
 import type { Admission } from './core.ts'
 import type { Credential } from './credential.ts'
 import { grantOf } from './grant.ts'
 import { privateCacheControl } from './headers.ts'
+import { keptKeyOf, purchaseOf } from './purchase.ts'
 import { receiptOf } from './receipts.ts'
-import { mayRedeem, type PayerSignature, redeemRequestOf } from './redeem-request.ts'
+import { type PayerSignature, redeemRequestOf } from './redeem-request.ts'
 import { unkept } from './replays.ts'
-import { type Conclusion, conclude } from './settle.ts'
+import { type Conclusion, conclude, isPassing, type Purchase, redemptionRefusal, takeBack } from './settle.ts'
 
-/** What names an answer that is kept for a payer: the credential and the request that it came with. */
-export function keptKeyOf({ method, resource, digest }: Sale, { value }: Credential): string {
-  return JSON.stringify([value, method, resource, digest])
+/** An answer in place of the handler's. */
+export interface Served {
+  readonly answer: OwnAnswer
+  /** Call in place of sending it when the payer is gone. */
+  readonly undelivered?: (() => void) | undefined
 }
 
 /**
@@ -24,26 +26,22 @@ export async function serveKept(
   sale: Sale,
   credential: Credential,
   signature: PayerSignature | undefined,
-): Promise<OwnAnswer | undefined> {
+): Promise<Served | undefined> {
   const taken = sale.till.kept.take(keptKeyOf(sale, credential))
   if (taken === undefined) return undefined
-  if (taken === 'busy') return problemAnswer('delivery-in-progress', 1)
-  const { purchase, answer } = taken
-  if (!purchase.payment.redeemable && signature === undefined) {
-    taken.putBack()
-    return problemAnswer('duplicate-payment')
-  }
+  if (taken === 'busy') return { answer: problemAnswer('delivery-in-progress', 1) }
+  const { purchase, answer, redemptionToken } = taken
   const { withSession } = grantOf(sale, purchase.payment)
-  const conclusion = await withSession(await conclude(purchase, { signature }))
+  const conclusion = await withSession(await conclude(purchase, { signature, redemptionToken }))
   if (conclusion.kind === 'withhold') {
     if (conclusion.keep === undefined) taken.drop()
-    else taken.putBack()
-    return conclusion.answer
+    else taken.putBack(conclusion.redemptionToken)
+    return { answer: conclusion.answer }
   }
   taken.drop()
   const sold = soldAnswer(answer, conclusion.headers)
   conclusion.keep?.(sold)
-  return sold
+  return { answer: sold, undelivered: () => conclusion.undelivered(answer) }
 }
 
 /** A handler's answer as it leaves later, on another connection than the one that it was written for. */
@@ -60,65 +58,71 @@ function soldAnswer({ status, headers, body }: OwnAnswer, paid: readonly (readon
 
 /**
  * What becomes of a credential that was used before and whose answer is not kept here: the handler runs again where the
- * payment was settled and never delivered, and the payer proves himself. Purser allows that for GET and HEAD, twice.
+ * payment was settled and never delivered, and the payer proves who they are. Purser allows that for GET and HEAD, twice.
+ * While the first handler may still run, the payer has to wait and never to pay again.
  */
 export async function admitAgain(
   sale: Sale,
   credential: Credential,
   signature: PayerSignature | undefined,
 ): Promise<Admission> {
-  if (!mayRedeem(credential, signature)) return refuse(problemAnswer('duplicate-payment'))
+  const verifiedAt = performance.now()
   try {
-    return rerun(sale, credential, await sale.till.purser.payments.redeem(redeemRequestOf(sale, credential, signature)))
+    const redemption = await sale.till.purser.payments.redeem(redeemRequestOf(sale, credential, signature))
+    const { redemptionToken, expiresIn: _seconds, ...verification } = redemption
+    return rerun(purchaseOf(sale, credential, { verification, verifiedAt }), redemptionToken)
   } catch (error) {
-    if (error instanceof ConflictError && error.code === 'delivery-in-progress')
-      return refuse(problemAnswer('delivery-in-progress', error.retryAfterSeconds ?? 5))
+    if (error instanceof ConflictError) return refuse(redemptionRefusal(error))
     // An older Purser knows no redemption.
-    if (error instanceof ConflictError || error instanceof NotFoundError)
-      return refuse(problemAnswer('duplicate-payment'))
+    if (error instanceof NotFoundError) return refuse(problemAnswer('duplicate-payment'))
     sale.till.onFault({ stage: 'delivery', error })
     return refuse(problemAnswer('delivery-unavailable', 5))
   }
 }
 
-function rerun(sale: Sale, credential: Credential, redemption: Redemption): Admission {
-  const { valid: _, settlementToken: _token, redemptionToken, expiresIn: _seconds, ...payment } = redemption
+function rerun(purchase: Purchase, redemptionToken: string): Admission {
+  const { sale, payment } = purchase
   const { till, route } = sale
   const { vault, withSession } = grantOf(sale, payment)
-  const unserved = (error: Error) => till.onFault({ stage: 'handler', error, payment })
+  const giveBack = () => void takeBack(till, payment.paymentId, redemptionToken).catch(() => undefined)
+  const unserved = (error: Error) => {
+    giveBack()
+    till.onFault({ stage: 'handler', error, payment })
+  }
   return {
     kind: 'paid',
     payment,
     session: undefined,
     vault,
     bodyBytesMax: route.bodyBytesMax,
-    conclude: async () => withSession(await finish(sale, credential, payment, redemptionToken)),
+    conclude: async () => withSession(await finish(purchase, redemptionToken)),
     tooLarge: () => {
       unserved(new RangeError('The answer exceeds bodyBytesMax.'))
       return problemAnswer('response-too-large')
     },
     failed: () => unserved(new Error('The handler failed when a settled payment was redeemed.')),
-    abandon: () => true,
+    abandon: () => {
+      giveBack()
+      return true
+    },
   }
 }
 
-async function finish(
-  { till }: Sale,
-  credential: Credential,
-  payment: Omit<Redemption, 'valid' | 'settlementToken' | 'redemptionToken' | 'expiresIn'>,
-  redemptionToken: string,
-): Promise<Conclusion> {
+async function finish(purchase: Purchase, redemptionToken: string): Promise<Conclusion> {
+  const { sale, credential, payment, keepForPayer } = purchase
   const { paymentId, txHash, settledAt } = payment
   try {
-    await till.purser.payments.redeemed(paymentId, { redemptionToken })
+    await sale.till.purser.payments.redeemed(paymentId, { redemptionToken })
   } catch (error) {
     if (error instanceof ConflictError)
-      return { kind: 'withhold', answer: problemAnswer('duplicate-payment'), keep: undefined }
-    till.onFault({ stage: 'delivery', error, payment })
-    return { kind: 'withhold', answer: problemAnswer('delivery-unavailable', 5), keep: undefined }
+      return { kind: 'withhold', answer: redemptionRefusal(error), keep: isPassing(error) ? keepForPayer : undefined }
+    sale.till.onFault({ stage: 'delivery', error, payment })
+    const keep = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
+    return { kind: 'withhold', answer: problemAnswer('delivery-unavailable', 5), keep }
   }
   const headers = [receiptOf(credential, payment, { txHash, settledAt, pending: false })]
-  return { kind: 'release', headers, keep: undefined, delivered: () => {}, undelivered: () => {} }
+  const undelivered = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
+  return { kind: 'release', headers, keep: undefined, delivered: () => {}, undelivered }
 }
 
 function refuse(answer: OwnAnswer): Admission {

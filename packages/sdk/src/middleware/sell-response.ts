@@ -2,14 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Paid } from './core.ts'
 import { exposeHeaders, privateCacheControl } from './headers.ts'
 import { type HeaderValues, headerOf, holdResponse } from './hold-response.ts'
+import type { ReadableBy } from './preflight.ts'
 import { isSold } from './sold-status.ts'
 
 /**
  * Holds what the handler that is about to run writes to a Node response, and lets it out when it is paid for. Never
  * rejects: nobody is there any more to catch it. `before` as in `holdResponse`.
  */
-export async function sellResponse(paid: Paid, res: ServerResponse, before?: HeaderValues): Promise<void> {
-  const response = holdResponse(res, paid.bodyBytesMax, before)
+export async function sellResponse(
+  paid: Paid & { readonly cors: ReadableBy },
+  res: ServerResponse,
+  before?: HeaderValues,
+): Promise<void> {
+  const response = holdResponse(res, { bodyBytesMax: paid.bodyBytesMax, cors: paid.cors, before })
   if ((await Promise.race([response.held, leftOf(res)])) === 'left' && paid.abandon()) return
   if ((await response.held) === 'too-large') return response.replace(paid.tooLarge())
   if (!isSold(response.status())) {

@@ -1,10 +1,10 @@
-import { ConflictError, PurserError } from '../errors.ts'
+import { ConflictError, NotFoundError, PurserError } from '../errors.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { pause } from '../transport.ts'
 import { type OwnAnswer, problemAnswer } from './answers.ts'
 import type { Sale } from './ask.ts'
 import type { Credential } from './credential.ts'
-import type { Route } from './options.ts'
+import type { Route, Till } from './options.ts'
 import { type Moved, receiptOf } from './receipts.ts'
 import { type PayerSignature, redeemRequestOf } from './redeem-request.ts'
 
@@ -23,7 +23,10 @@ export interface Release {
   readonly keep: ((answer: OwnAnswer) => void) | undefined
   /** Call when the answer was handed to the payer's connection. */
   readonly delivered: () => void
-  /** Call in place of that with the handler's answer when the payer is gone: it is kept for the same credential. */
+  /**
+   * Call in place of that with the handler's answer when the payer is gone: it is kept for the same credential, and a redemption that was
+   * finished for it is taken back.
+   */
   readonly undelivered: (answer: OwnAnswer) => void
 }
 
@@ -32,6 +35,8 @@ export interface Withhold {
   readonly answer: OwnAnswer
   /** Where it is given, call it with the handler's answer: the payment may still be settled, or still be served. */
   readonly keep: ((answer: OwnAnswer) => void) | undefined
+  /** A redemption that may have been finished for the answer. */
+  readonly redemptionToken?: string | undefined
 }
 
 export interface Purchase {
@@ -44,13 +49,15 @@ export interface Purchase {
   /** The answer for a payment that is known not to have been settled. */
   readonly unsettled: (reason: string) => Promise<OwnAnswer>
   readonly keep: ((answer: OwnAnswer) => void) | undefined
-  /** Keeps the handler's answer for a later request with the same credential. */
-  readonly keepForPayer: (answer: OwnAnswer) => void
+  /** Keeps the handler's answer for a later request with the same credential. `redemptionToken`: of a redemption that may be finished. */
+  readonly keepForPayer: (answer: OwnAnswer, redemptionToken?: string) => void
 }
 
 /** The payer has sent the credential again, so that the answer leaves by a redemption alone. */
 export interface Again {
   readonly signature: PayerSignature | undefined
+  /** Of the redemption whose answer did not leave. */
+  readonly redemptionToken: string | undefined
 }
 
 interface Known extends Moved {
@@ -75,8 +82,10 @@ export async function conclude(purchase: Purchase, again?: Again): Promise<Concl
     till.onFault({ stage: 'settle', error, payment, settleAgain })
     return withhold(problemAnswer('settlement-unavailable', 5), keepForPayer)
   }
-  const isOwn = again === undefined && (!payment.redeemable || performance.now() < known.isOwnUntil)
-  return isOwn ? release(purchase, known, false) : redeemed(purchase, known, again)
+  if (again !== undefined && !payment.redeemable && again.signature === undefined)
+    return withhold(problemAnswer('answer-lost'), keepForPayer)
+  const isOwn = again === undefined && performance.now() < known.isOwnUntil
+  return isOwn ? release(purchase, known) : redeemed(purchase, known, again)
 }
 
 function knownAtVerify({ payment, verifiedAt }: Purchase): Known {
@@ -103,22 +112,49 @@ async function settled(settle: () => Promise<Settlement>, route: Route): Promise
   }
 }
 
-/** Lets the answer out by a redemption: of several processes and requests that have one for this payment, one succeeds. */
+/**
+ * Lets the answer out by a redemption: of several processes and requests that have one for this payment, one succeeds. The
+ * connection on which the credential came first proves nothing more; a later one does.
+ */
 async function redeemed(purchase: Purchase, known: Known, again: Again | undefined): Promise<Conclusion> {
   const { sale, credential, payment, settlementToken, keepForPayer } = purchase
   const { payments } = sale.till.purser
+  let redemptionToken = again?.redemptionToken
   try {
+    if (redemptionToken !== undefined) await takeBack(sale.till, payment.paymentId, redemptionToken)
     const request = redeemRequestOf(sale, credential, again?.signature)
-    const { redemptionToken } = await payments.redeem({ ...request, rerun: false, settlementToken })
+    const first = again === undefined && { paymentId: payment.paymentId }
+    ;({ redemptionToken } = await payments.redeem({ ...request, ...first, rerun: false, settlementToken }))
     await payments.redeemed(payment.paymentId, { redemptionToken })
-    return release(purchase, known, true)
+    return release(purchase, known, redemptionToken)
   } catch (error) {
-    if (!(error instanceof ConflictError)) {
-      sale.till.onFault({ stage: 'delivery', error, payment })
-      return withhold(problemAnswer('settlement-unavailable', 5), keepForPayer)
-    }
-    if (error.code !== 'delivery-in-progress') return withhold(problemAnswer('duplicate-payment'))
-    return withhold(problemAnswer('delivery-in-progress', error.retryAfterSeconds ?? 5), keepForPayer)
+    // An older Purser knows no redemption.
+    if (error instanceof NotFoundError && again === undefined) return release(purchase, known)
+    if (error instanceof ConflictError)
+      return withhold(redemptionRefusal(error), isPassing(error) ? keepForPayer : undefined)
+    sale.till.onFault({ stage: 'delivery', error, payment })
+    const keep = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
+    return { ...withhold(problemAnswer('settlement-unavailable', 5), keep), redemptionToken }
+  }
+}
+
+/** What a payer is answered whose payment may not be served now, by Purser's refusal. */
+export function redemptionRefusal(error: ConflictError): OwnAnswer {
+  if (isPassing(error)) return problemAnswer('delivery-in-progress', error.retryAfterSeconds ?? 5)
+  return problemAnswer(error.code === 'answer-lost' ? 'answer-lost' : 'duplicate-payment')
+}
+
+/** Whether the payment may still be served later: somebody else has the right to serve it, and may not succeed. */
+export function isPassing({ code }: ConflictError): boolean {
+  return code === 'delivery-in-progress' || code === 'redemption-lost'
+}
+
+/** Gives back the right to serve a payment whose answer did not leave. That somebody else has it by now is no error. */
+export async function takeBack({ purser }: Till, paymentId: string, redemptionToken: string): Promise<void> {
+  try {
+    await purser.payments.undelivered(paymentId, { redemptionToken })
+  } catch (error) {
+    if (!(error instanceof ConflictError)) throw error
   }
 }
 
@@ -134,16 +170,16 @@ function reasonOf({ problem, code }: ConflictError, { protocol }: Credential): s
 function release(
   { sale, credential, payment, keep, keepForPayer }: Purchase,
   moved: Moved,
-  isReported: boolean,
+  redemptionToken?: string,
 ): Release {
   return {
     kind: 'release',
     headers: [receiptOf(credential, payment, moved)],
     keep,
     delivered: () => {
-      if (!isReported) sale.till.reportDelivered(payment.paymentId)
+      if (redemptionToken === undefined) sale.till.reportDelivered(payment.paymentId)
     },
-    undelivered: isReported ? () => {} : keepForPayer,
+    undelivered: (answer) => keepForPayer(answer, redemptionToken),
   }
 }
 

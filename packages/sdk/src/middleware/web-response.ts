@@ -1,6 +1,7 @@
 import type { OwnAnswer } from './answers.ts'
 import type { Paid } from './core.ts'
-import { exposeHeaders, privateCacheControl } from './headers.ts'
+import { exposeHeaders, privateCacheControl, readingHeaders } from './headers.ts'
+import type { ReadableBy } from './preflight.ts'
 import { readBounded } from './read-bounded.ts'
 import { isSold } from './sold-status.ts'
 
@@ -58,6 +59,16 @@ export function ownResponse({ status, headers, body }: OwnAnswer, before?: Heade
   }
   expose(response.headers)
   return response
+}
+
+/** The same response, readable by scripts of allowed origins. Its own headers may be immutable, so it is made anew. */
+export function readableResponse(response: Response, cors: ReadableBy): Response {
+  const reading = readingHeaders(cors, (name) => response.headers.get(name))
+  if (reading.length === 0) return response
+  const { status, statusText, headers, body } = response
+  const made = new Response(body, { status, statusText, headers })
+  for (const [name, value] of reading) made.headers.set(name, value)
+  return made
 }
 
 /** Of a handler's headers, those by which a browser may read the answer that takes its place. */

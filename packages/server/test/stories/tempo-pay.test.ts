@@ -134,8 +134,8 @@ test.each([
   ['0', {}, { method: 'GET' }],
 ])(
   'money that was sent for a challenge of 0.01 buys at that price when the price is %s by now',
-  async (now, asked, more) => {
-    const offer = await challenge(asked)
+  async (now, named, more) => {
+    const offer = await challenge(named)
     const hash = await payer.broadcast(offer)
     const answer = await verify(push(offer, hash, payer), world.base, { ...more, price: now })
     expect([answer.status, answer.body.amount, answer.body.txHash]).toEqual([200, '0.01', hash])
@@ -147,8 +147,8 @@ test.each([
   ['without a method', {}, { method: 'GET' }],
 ])(
   'money that was sent for a cheaper challenge %s is credited, and buys nothing at a higher price',
-  async (_, asked, more) => {
-    const offer = await challenge(asked)
+  async (_, named, more) => {
+    const offer = await challenge(named)
     const hash = await payer.broadcast(offer)
     const credential = push(offer, hash, payer)
     const headers = { 'idempotency-key': `underpriced-${hash}` }
@@ -171,7 +171,7 @@ test.each([
   },
 )
 
-test('a transaction that nobody has sent yet pays the price of now, whatever its challenge asked for', async () => {
+test('a transaction that nobody has sent yet pays the price of now, whatever its challenge requested', async () => {
   const cheap = await payer.pull(await challenge({ method: 'GET' }))
   const before = await received()
   const answer = await verify(cheap, world.base, { price: '0.02', method: 'GET' })

@@ -208,12 +208,12 @@ test('money that was pushed arrives in the log also where the month is full, and
 test('a challenge that was kept until the price rose is credited after its end, and buys nothing', async () => {
   const own = await world.organisation()
   const wallet = await aTempoWallet(world, own)
-  const asked = { walletId: wallet.id, resource, price: '0.01', method: 'GET' }
+  const route = { walletId: wallet.id, resource, price: '0.01', method: 'GET' }
   const payer = await aTempoPayer(chain)
-  const offer = offerOf(await world.call(own.testKey, 'POST', '/payments/challenge', asked))
+  const offer = offerOf(await world.call(own.testKey, 'POST', '/payments/challenge', route))
   const credential = push(offer, await payer.broadcast(offer), payer)
   clock.forward(400_000)
-  const shown = { ...asked, protocol: 'mpp', credential, price: '0.02' }
+  const shown = { ...route, protocol: 'mpp', credential, price: '0.02' }
   const answer = await world.call(own.testKey, 'POST', '/payments/verify', shown)
   expect([answer.status, answer.body.reason]).toEqual([402, 'payment-insufficient'])
   expect((await world.call(own.testKey, 'GET', '/payments/logs')).list).toMatchObject([{ status: 'settled' }])

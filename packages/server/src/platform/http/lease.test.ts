@@ -47,29 +47,29 @@ test('of a slow request and the repeat that took its key over, the repeat alone 
 })
 
 test('a secret answer is stored sealed, and its key is repeated for nobody else, also before it has an answer', async () => {
-  const asked = { key: 'secret', fingerprint: Buffer.alloc(32, 2), isSecret: true }
+  const sent = { key: 'secret', fingerprint: Buffer.alloc(32, 2), isSecret: true }
   const by = (apiKeyId: `key_${string}`): Ctx => ({ ...ctx, actor: { kind: 'api-key', apiKeyId } })
   const [own, other] = [by('key_own'), by('key_other')]
-  await claimWithLease(own, asked, 'first')
-  await ctx.db.tx((tx) => leaseHandle(own, asked, 'first').commit(tx, 'resource_1'))
+  await claimWithLease(own, sent, 'first')
+  await ctx.db.tx((tx) => leaseHandle(own, sent, 'first').commit(tx, 'resource_1'))
   const reused = { code: 'idempotency-key-reused' }
-  await expect(claimWithLease(other, asked, 'second')).rejects.toMatchObject(reused)
-  expect(await claimWithLease(own, asked, 'second')).toEqual({ kind: 'unanswered', resourceId: 'resource_1' })
-  await finishLease(own, asked, 'first', { status: 200, headers: {}, body: Buffer.from('the secret') })
+  await expect(claimWithLease(other, sent, 'second')).rejects.toMatchObject(reused)
+  expect(await claimWithLease(own, sent, 'second')).toEqual({ kind: 'unanswered', resourceId: 'resource_1' })
+  await finishLease(own, sent, 'first', { status: 200, headers: {}, body: Buffer.from('the secret') })
   const stored = sql`select body from idempotency_keys where key = 'secret' and position('the secret'::bytea in body) > 0`
   expect(await world.database.db.run(stored)).toBe(0)
-  await expect(claimWithLease(other, asked, 'third')).rejects.toMatchObject(reused)
-  expect(await claimWithLease(own, asked, 'third')).toMatchObject({ answer: { body: Buffer.from('the secret') } })
+  await expect(claimWithLease(other, sent, 'third')).rejects.toMatchObject(reused)
+  expect(await claimWithLease(own, sent, 'third')).toMatchObject({ answer: { body: Buffer.from('the secret') } })
 })
 
 test('a key that another API key took over is repeated for that one alone', async () => {
-  const asked = { key: 'taken', fingerprint: Buffer.alloc(32, 3), isSecret: true }
+  const sent = { key: 'taken', fingerprint: Buffer.alloc(32, 3), isSecret: true }
   const by = (apiKeyId: `key_${string}`): Ctx => ({ ...ctx, actor: { kind: 'api-key', apiKeyId } })
-  await claimWithLease(by('key_own'), asked, 'first')
+  await claimWithLease(by('key_own'), sent, 'first')
   await world.database.db.run(
     sql`update idempotency_keys set running_until = now() - interval '1 second' where key = 'taken'`,
   )
-  expect(await claimWithLease(by('key_other'), asked, 'second')).toEqual({ kind: 'first' })
-  await finishLease(by('key_other'), asked, 'second', { status: 200, headers: {}, body: Buffer.from('theirs') })
-  await expect(claimWithLease(by('key_own'), asked, 'third')).rejects.toMatchObject({ code: 'idempotency-key-reused' })
+  expect(await claimWithLease(by('key_other'), sent, 'second')).toEqual({ kind: 'first' })
+  await finishLease(by('key_other'), sent, 'second', { status: 200, headers: {}, body: Buffer.from('theirs') })
+  await expect(claimWithLease(by('key_own'), sent, 'third')).rejects.toMatchObject({ code: 'idempotency-key-reused' })
 })

@@ -23,7 +23,7 @@ export interface MppPurchase {
   /** The credential's `source`, as sent: a `did:pkh` of the payer, or none. */
   readonly source: string | undefined
   /**
-   * Only of money that was sent already: the challenge asked for less than the price is now, and is not honored at that price. The money is
+   * Only of money that was sent already: the challenge requested less than the price is now, and is not honored at that price. The money is
    * credited and buys nothing.
    */
   readonly isUnderpriced: boolean

@@ -67,18 +67,18 @@ function sentPurchase(
   credential: MppCredential,
 ): MppPurchase {
   const { challenge, payload, source } = credential
-  const asked = askedBy(credential)
+  const terms = askedBy(credential)
   const { network, chain } = wallet
-  const token = network.tokens.find(({ address }) => sameAddress(address, asked.currency))
+  const token = network.tokens.find(({ address }) => sameAddress(address, terms.currency))
   const isHere =
-    !network.settlesEip3009 && network.chainId === asked.chainId && sameAddress(asked.recipient, wallet.address)
+    !network.settlesEip3009 && network.chainId === terms.chainId && sameAddress(terms.recipient, wallet.address)
   if (token === undefined || !isHere)
     throw refusedMpp('invalid-challenge', 'The challenge was made for another wallet, token or network.')
   refuseOtherNetwork(request, network)
-  const rawAmount = BigInt(asked.amount)
+  const rawAmount = BigInt(terms.amount)
   const isHonored = isPricedFor(challenge, request.method) && !isExpired(ctx, challenge)
   const isUnderpriced = rawAmount < rawAmountOf(request.price, token) && !isHonored
-  const { feePayer } = asked
+  const { feePayer } = terms
   return { request, wallet, chain, network, token, rawAmount, challenge, payload, source, feePayer, isUnderpriced }
 }
 

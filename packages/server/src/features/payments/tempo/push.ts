@@ -20,7 +20,7 @@ const pollMs = 200
 /**
  * Push: the payer broadcast the transaction and names its hash. Everybody can read a hash, so the transfer must carry a memo that was
  * made for this very challenge; a plain transfer proves nothing. It is on chain for good before it is recorded. The money has arrived
- * by then, so a bound transfer is credited also where the challenge wanted a transaction, has expired, or asked for another price than now.
+ * by then, so a bound transfer is credited also where the challenge wanted a transaction, has expired, or requested another price than now.
  */
 export async function payByHash(
   ctx: Ctx,

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { type Kept, openKeptAnswers } from '../src/middleware/kept-answers.ts'
+import type { Purchase } from '../src/middleware/settle.ts'
+
+const purchase = {} as Purchase
+
+function keptOf(bytes: number): Kept {
+  return { answer: { status: 200, headers: {}, body: new Uint8Array(bytes) }, purchase }
+}
+
+function stage(bytesMax = 1_000_000) {
+  const time = { now: 1_000 }
+  const dropped: Kept[] = []
+  const onDropped = (kept: Kept) => void dropped.push(kept)
+  return { time, dropped, kept: openKeptAnswers({ bytesMax, msMax: 60_000, onDropped }, () => time.now) }
+}
+
+function taken(answers: ReturnType<typeof stage>['kept'], key: string) {
+  const answer = answers.take(key)
+  if (answer === undefined || answer === 'busy') throw new Error(`${key} is ${answer ?? 'gone'}`)
+  return answer
+}
+
+test('an answer that a request is about to serve is not given up, for its time or for others’ bytes', () => {
+  const { kept, dropped, time } = stage()
+  const own = keptOf(10)
+  kept.keep('own', own)
+  const serving = taken(kept, 'own')
+  for (let other = 0; other < 5; other++) kept.keep(`other ${other}`, keptOf(400_000))
+  time.now += 60_001
+  kept.keep('last', keptOf(10))
+  expect(dropped).not.toContain(own)
+  expect(dropped).toHaveLength(5)
+  expect(kept.take('own')).toBe('busy')
+  serving.drop()
+  expect(kept.take('own')).toBeUndefined()
+  expect(dropped).not.toContain(own)
+})
+
+test('one that is put back after its time is given up then, and reported once', () => {
+  const { kept, dropped, time } = stage()
+  const own = keptOf(10)
+  kept.keep('own', own)
+  const serving = taken(kept, 'own')
+  time.now += 60_001
+  expect(kept.take('another')).toBeUndefined()
+  expect(dropped).toEqual([])
+  serving.putBack()
+  expect(dropped).toHaveLength(1)
+  expect(kept.take('own')).toBeUndefined()
+})
+
+test('one that is put back in time is there for the next request, with the right that it may have', () => {
+  const { kept, dropped } = stage()
+  kept.keep('own', keptOf(10))
+  taken(kept, 'own').putBack('right')
+  expect(taken(kept, 'own').redemptionToken).toBe('right')
+  expect(dropped).toEqual([])
+})
+
+test('the oldest go first, and what is served frees its bytes', () => {
+  const { kept, dropped } = stage(100_000)
+  const [a, b] = [keptOf(40_000), keptOf(40_000)]
+  kept.keep('a', a)
+  kept.keep('b', b)
+  taken(kept, 'a').drop()
+  kept.keep('c', keptOf(40_000))
+  expect(dropped).toEqual([])
+  kept.keep('d', keptOf(40_000))
+  expect(dropped).toEqual([b])
+})
