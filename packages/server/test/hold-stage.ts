@@ -7,7 +7,7 @@ import { amountsOnHold } from '../src/features/wallets/screening/deposit-store.t
 import { screeningRecurring } from '../src/features/wallets/screening/jobs.ts'
 import { createFakeScreening } from '../src/partners/screening/index.ts'
 import type { Screened } from '../src/partners/screening/port.ts'
-import { sql } from '../src/platform/db/db.ts'
+import { sql, type Tx } from '../src/platform/db/db.ts'
 import { systemCtx } from '../src/platform/work/runner.ts'
 import { ShiftedClock } from './webhooks/clock.ts'
 import { aWorld, unreachableMain } from './world.ts'
@@ -58,8 +58,8 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
     return { id: String(answer.body.id), address: answer.body.address as Address }
   }
 
-  /** Books movements as the watcher does, in one transaction of the database. */
-  const book = async (...movements: readonly Movement[]): Promise<void> => {
+  /** Books movements as the watcher does. */
+  const bookIn = async (tx: Tx, ...movements: readonly Movement[]): Promise<void> => {
     const transfers = movements.map(({ from, to, raw, block = newest + 1n, logIndex = 0 }) => {
       if (block > newest) newest = block
       const place = { txHash: hash(), blockHash: hash(), blockNumber: block, logIndex }
@@ -68,8 +68,9 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
     const timestampSeconds = BigInt(Math.ceil(clock.now().getTime() / 1_000))
     const numbers = new Set(transfers.map(({ blockNumber }) => blockNumber))
     const headers = [...numbers].map((number) => ({ number, timestampSeconds }))
-    await deps.db.tx((tx) => bookTransfers(deps, tx, network, { headers, transfers, countsEarlier: true }))
+    await bookTransfers(deps, tx, network, { headers, transfers, countsEarlier: true })
   }
+  const book = (...movements: readonly Movement[]): Promise<void> => deps.db.tx((tx) => bookIn(tx, ...movements))
 
   const onHold = async ({ id }: Wallet): Promise<{ readonly frozen: bigint; readonly unscreened: bigint }> => {
     const [amount] = await amountsOnHold(db, [{ tenant, walletId: id, network: network.name, token: usdc }])
@@ -94,6 +95,7 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
     child: (master: Wallet) => made(`/wallet-infra/master-wallets/${master.id}/child-addresses`, {}),
     /** The newest block that anything was booked in. */
     newestBlock: () => newest,
+    bookIn,
     book,
     booked: (from: Address, to: Wallet, raw: bigint) => book({ from, to: to.address, raw }),
     /** Withdraws what stands above a block, as a reorganisation does. */
@@ -113,12 +115,12 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
       const { list } = await world.call(key, 'GET', `/events?type=${type}&limit=500`)
       return list.map(({ payload }) => payload)
     },
-    /** The deposits of a wallet in the order of the chain. */
+    /** The deposits of a wallet that stand, in the order of the chain. */
     deposits: ({ id }: Wallet) =>
       db.many(
         Deposit,
         sql`select id, aml_status, frozen_raw_amount::text as frozen from wallet_transactions
-          where wallet_id = ${id} and direction = 'in' order by block_number, log_index`,
+          where wallet_id = ${id} and direction = 'in' and status <> 'withdrawn' order by block_number, log_index`,
       ),
   }
 }

@@ -5,6 +5,7 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import { isOnHold } from '../screening/next.ts'
 import { followTaint } from '../screening/taint.ts'
+import type { Change } from '../screening/taint-store.ts'
 import { type Booking, bookingsOf } from './booking.ts'
 import { type Cursor, type Lease, lockCursor, moveCursor, rememberBlocks } from './cursor-store.ts'
 import { windowOf } from './pace.ts'
@@ -106,8 +107,9 @@ export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Fi
 async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonly Booking[]): Promise<number> {
   const rows = await lockRowsOf(tx, network.name, [...new Set(bookings.map(({ txHash }) => txHash))])
   const { inserted, moved, displaced } = reconcile(bookings, rows)
+  if (inserted.length + moved.length + displaced.length === 0) return 0
   refuseConfirmed([...displaced, ...moved.map(({ row }) => row)])
-  await withdraw(deps, tx, displaced)
+  await markAllWithdrawn(deps, tx, displaced)
   // Out of the way first: two rows may change places.
   await markWithdrawn(
     tx,
@@ -125,11 +127,20 @@ async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonl
     return id === undefined ? [] : [{ id, booking, aml: amlOf(deps, booking) }]
   })
   await insertBookings(tx, network.name, fresh, deps.clock.now())
-  await followTaint(
-    tx,
-    bookings.map(({ tenant, walletId, token }) => ({ tenant, walletId, network: network.name, token: token.address })),
-  )
+  // Also the other side of what is new, which may have been booked before: its taint moves with it.
+  const changed = new Set([...inserted, ...moved.map(({ booking }) => booking)].map(({ txHash }) => txHash))
+  const booked = bookings.filter(({ txHash }) => changed.has(txHash))
+  const left = [...displaced, ...moved.map(({ row }) => row)]
+  await followTaint(tx, [...booked.map((booking) => changeOf(network.name, booking)), ...left.map(changeAt)])
   return inserted.length
+}
+
+function changeOf(network: string, { tenant, walletId, token, blockNumber }: Booking): Change {
+  return { place: { tenant, walletId, network, token: token.address }, block: blockNumber }
+}
+
+function changeAt({ walletId, network, token, blockNumber, organisationId, environment }: TransactionRow): Change {
+  return { place: { tenant: { organisationId, environment }, walletId, network, token }, block: blockNumber }
 }
 
 /**
@@ -143,8 +154,14 @@ function amlOf({ screening }: ScanDeps, { direction, kind, from, tenant }: Booki
   return { status: screened.result, isOnHold: isOnHold(screened), isScreened: true }
 }
 
-/** Withdraws rows. One that was told of as confirmed is an incident: what was told is not taken back. */
+/** Withdraws rows, and follows what that changes for flagged money. */
 export async function withdraw(deps: ScanDeps, tx: Tx, rows: readonly TransactionRow[]): Promise<void> {
+  await markAllWithdrawn(deps, tx, rows)
+  await followTaint(tx, rows.map(changeAt))
+}
+
+/** One that was reported as confirmed is an incident: the event is not taken back. */
+async function markAllWithdrawn(deps: ScanDeps, tx: Tx, rows: readonly TransactionRow[]): Promise<void> {
   await markWithdrawn(
     tx,
     rows.map((row) => row.id),
@@ -152,9 +169,5 @@ export async function withdraw(deps: ScanDeps, tx: Tx, rows: readonly Transactio
   )
   for (const { id, txHash, network, eventId } of rows)
     if (eventId !== null)
-      deps.log.error({ id, txHash, network }, 'a deposit that was told of as confirmed is no longer on its chain')
-  await followTaint(
-    tx,
-    rows.map(({ walletId, network, token, ...tenant }) => ({ tenant, walletId, network, token })),
-  )
+      deps.log.error({ id, txHash, network }, 'a deposit that was reported as confirmed is no longer on its chain')
 }

@@ -21,6 +21,7 @@ const DueDeposit = z.object({
   walletId: z.string(),
   network: StoredNetwork,
   from: z.templateLiteral(['0x', z.string()]),
+  amlStatus: AmlStatus,
 })
 export type DueDeposit = z.output<typeof DueDeposit>
 
@@ -29,7 +30,7 @@ export function listDueDeposits(db: Queryable, now: Date, most: number): Promise
   return db.many(
     DueDeposit,
     sql`
-    select id, organisation_id, environment, wallet_id, network, from_address as from from wallet_transactions
+    select id, organisation_id, environment, wallet_id, network, from_address as from, aml_status from wallet_transactions
     where direction = 'in' and status <> 'withdrawn' and aml_due_at < 'infinity' and aml_due_at <= ${now}
     order by aml_due_at limit ${most}`,
   )
@@ -40,6 +41,7 @@ const ScreenedDeposit = z.object({
   amlTicket: z.bigint(),
   createdAt: z.date(),
   token: z.string(),
+  block: z.bigint(),
 })
 
 /** Holds the deposit's row until the transaction ends. */
@@ -51,7 +53,7 @@ export function lockScreenedDeposit(
   return tx.maybeOne(
     ScreenedDeposit,
     sql`
-    select aml_status, aml_ticket, created_at, token from wallet_transactions
+    select aml_status, aml_ticket, created_at, token, block_number as block from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${depositId} for update`,
   )
 }

@@ -1,5 +1,7 @@
+import type { Screened } from '../../../partners/screening/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import { inLockOrder } from '../../../platform/db/lock-order.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
 import { type DueDeposit, lockScreenedDeposit, markDepositScreened } from './deposit-store.ts'
@@ -7,6 +9,7 @@ import { publishFlag } from './flag-events.ts'
 import { dueAfter, isOnHold, nextStatus } from './next.ts'
 import { type Asked, askSources, evidenceOf, recordScreening, type WorkCtx } from './screen.ts'
 import { followTaint } from './taint.ts'
+import type { Change } from './taint-store.ts'
 
 /**
  * Screens who sent these deposits. What is left of a flagged sender's amount is frozen in managed wallets, wherever it was moved; for a wallet that
@@ -15,41 +18,95 @@ import { followTaint } from './taint.ts'
 export async function screenDeposits(ctx: WorkCtx, deposits: readonly DueDeposit[]): Promise<void> {
   if (deposits.length === 0) return
   const asked = await askSources(ctx, [...new Set(deposits.map(({ from }) => from))])
-  for (const deposit of deposits) await writeDeposit(ctx, deposit, asked)
+  const mayFlag = ({ from, environment, amlStatus }: DueDeposit): boolean =>
+    amlStatus === 'flagged' || asked.round.of(from, environment).result === 'flagged'
+  for (const deposit of deposits) if (!mayFlag(deposit)) await writeUnflagged(ctx, deposit, asked)
+  const flags = Map.groupBy(
+    deposits.filter(mayFlag),
+    ({ network, organisationId, environment }) => `${network}/${organisationId}/${environment}`,
+  )
+  for (const [, own] of inLockOrder(flags)) await writeFlags(ctx, own, asked)
 }
 
-async function writeDeposit(work: WorkCtx, deposit: DueDeposit, { round, ticket }: Asked): Promise<void> {
+/** Writes a screening that neither sets nor ends a flag, under the deposit's lock alone: the watcher of the network need not wait. */
+async function writeUnflagged(work: WorkCtx, deposit: DueDeposit, asked: Asked): Promise<void> {
   const ctx = forTenant(work, deposit)
-  const found = round.of(deposit.from, deposit.environment)
   await ctx.db.tx(async (tx) => {
-    await lockNetwork(tx, deposit.network)
     const known = await lockScreenedDeposit(tx, deposit, deposit.id)
-    if (known === undefined) return
-    const now = ctx.clock.now()
-    const isCurrentList = await ctx.screening.isCurrentList(tx, round.listVersion)
-    const amlStatus = nextStatus(known, { result: found.result, ticket, isCurrentList })
-    if (amlStatus === 'again') return
-    const sinceMs = now.getTime() - known.createdAt.getTime()
-    const dueAt = amlStatus === 'clear' ? null : dueAfter(now, { id: deposit.id, ...found, sinceMs })
-    await markDepositScreened(tx, deposit, deposit.id, { amlStatus, isOnHold: isOnHold(found), dueAt })
-    await recordScreening(ctx, tx, { subjectId: deposit.id, address: deposit.from, found, round })
-    const { network, walletId } = deposit
-    await followTaint(tx, [{ tenant: deposit, walletId, network, token: known.token }])
-    // A flag that booking gave was not announced: no screening of the row was written down yet.
-    const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
-    await announce(ctx, tx, deposit, { from, to: amlStatus, evidence: evidenceOf(found, round) })
+    // Flagged meanwhile: it stays due, and is then screened under the network's lock.
+    if (known === undefined || known.amlStatus === 'flagged') return
+    await writeScreening(ctx, tx, { deposit, known, asked })
   })
 }
 
-interface Change {
+/** Writes screenings of one organisation's deposits on a network, of which some set or end a flag, and follows the money once for all of them. */
+async function writeFlags(work: WorkCtx, deposits: readonly DueDeposit[], asked: Asked): Promise<void> {
+  const [first] = deposits
+  if (first === undefined) return
+  const ctx = forTenant(work, first)
+  await ctx.db.tx(async (tx) => {
+    await lockNetwork(tx, first.network)
+    const flags: Flagging[] = []
+    for (const deposit of [...deposits].sort(byId)) {
+      const known = await lockScreenedDeposit(tx, deposit, deposit.id)
+      const flagging = known && (await writeScreening(ctx, tx, { deposit, known, asked }))
+      if (flagging !== undefined) flags.push(flagging)
+    }
+    await followTaint(
+      tx,
+      flags.flatMap(({ change }) => change ?? []),
+      'all',
+    )
+    for (const flagging of flags) await announce(ctx, tx, flagging)
+  })
+}
+
+function byId(left: DueDeposit, right: DueDeposit): number {
+  return left.id < right.id ? -1 : 1
+}
+
+/** A flag that a screening set or ended, not announced yet. */
+interface Flagging {
+  readonly deposit: DueDeposit
+  /** Undefined where booking had set the flag, and followed the money. */
+  readonly change: Change | undefined
   readonly from: string
   readonly to: string
   readonly evidence: ReturnType<typeof evidenceOf>
 }
 
-/** Writes that a flag came or went into the audit log, and tells the organisation. */
-async function announce(ctx: Ctx, tx: Tx, deposit: DueDeposit, { from, to, evidence }: Change): Promise<void> {
-  if (from === to || (from !== 'flagged' && to !== 'flagged')) return
+interface Writing {
+  readonly deposit: DueDeposit
+  readonly known: NonNullable<Awaited<ReturnType<typeof lockScreenedDeposit>>>
+  readonly asked: Asked
+}
+
+/** Writes what a screening found of a deposit whose row is locked; answers the flag that it set or ended. */
+async function writeScreening(
+  ctx: Ctx,
+  tx: Tx,
+  { deposit, known, asked: { round, ticket } }: Writing,
+): Promise<Flagging | undefined> {
+  const { id, walletId, network } = deposit
+  const found: Screened = round.of(deposit.from, deposit.environment)
+  const now = ctx.clock.now()
+  const isCurrentList = await ctx.screening.isCurrentList(tx, round.listVersion)
+  const to = nextStatus(known, { result: found.result, ticket, isCurrentList })
+  if (to === 'again') return undefined
+  const sinceMs = now.getTime() - known.createdAt.getTime()
+  const dueAt = to === 'clear' ? null : dueAfter(now, { id, ...found, sinceMs })
+  await markDepositScreened(tx, deposit, id, { amlStatus: to, isOnHold: isOnHold(found), dueAt })
+  await recordScreening(ctx, tx, { subjectId: id, address: deposit.from, found, round })
+  // A flag that booking set was not announced: no screening of the row was written yet.
+  const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
+  if (from === to || (from !== 'flagged' && to !== 'flagged')) return undefined
+  const place = { tenant: ctx.tenant, walletId, network, token: known.token }
+  const change = known.amlStatus === to ? undefined : { place, block: known.block }
+  return { deposit, change, from, to, evidence: evidenceOf(found, round) }
+}
+
+/** Writes that a flag was set or ended into the audit log, and reports it to the organisation. */
+async function announce(ctx: Ctx, tx: Tx, { deposit, from, to, evidence }: Flagging): Promise<void> {
   const { id, walletId, from: sender } = deposit
   const isFrozen = to === 'flagged' && !walletId.startsWith('byw_')
   const details = { from, to, walletId, sender, isFrozen, ...evidence }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { sql, type Tx } from '../../../platform/db/db.ts'
+import { type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
@@ -13,84 +13,115 @@ export interface Place {
   readonly token: string
 }
 
-const PlaceRow = z.object({
+/** A place, and the lowest block in which something changed there. */
+export interface Change {
+  readonly place: Place
+  readonly block: bigint
+}
+
+const ChangeRow = z.object({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   walletId: z.string(),
   network: z.string(),
   token: z.string(),
+  block: z.bigint(),
 })
 
-function placeOf({ walletId, network, token, ...tenant }: z.output<typeof PlaceRow>): Place {
-  return { tenant, walletId, network, token }
+function changeOf({ walletId, network, token, block, ...tenant }: z.output<typeof ChangeRow>): Change {
+  return { place: { tenant, walletId, network, token }, block }
 }
 
-/** Those of the places, each once, that ever received flagged or tainted money. A wallet that the customer holds is none: nothing freezes there. */
-export async function listTaintedPlaces(tx: Tx, places: readonly Place[]): Promise<Place[]> {
-  const own = places.filter(({ walletId }) => !walletId.startsWith('byw_'))
-  if (own.length === 0) return []
+/** Of a table with a place's columns: the rows of this place. */
+const isAt = ({ tenant, walletId, network, token }: Place): Sql => sql`organisation_id = ${tenant.organisationId}
+  and environment = ${tenant.environment} and wallet_id = ${walletId} and network = ${network} and token = ${token}`
+
+/** Of `wallet_transactions`: the rows that the index `wallet_transactions_tainted` has. */
+const isTainted: Sql = sql`direction = 'in' and (aml_status = 'flagged' or tainted_raw_amount > 0 or frozen_raw_amount > 0)`
+
+/** Of `wallet_transactions`: what of a row is flagged or tainted. */
+const rawTaint: Sql = sql`case when direction = 'out' or status = 'withdrawn' then 0 when aml_status = 'flagged' then raw_amount
+  else tainted_raw_amount end`
+
+/** Those of the changes, each place once, where there is flagged or tainted money. */
+export async function listTaintedChanges(tx: Tx, changes: readonly Change[]): Promise<Change[]> {
+  if (changes.length === 0) return []
+  const each = <T>(read: (change: Change) => T): T[] => changes.map(read)
   const rows = await tx.many(
-    PlaceRow,
+    ChangeRow,
     sql`
-    select distinct organisation_id, environment, wallet_id, network, token
-    from unnest(${own.map(({ tenant }) => tenant.organisationId)}::text[], ${own.map(({ tenant }) => tenant.environment)}::text[],
-      ${own.map(({ walletId }) => walletId)}::text[], ${own.map(({ network }) => network)}::text[], ${own.map(({ token }) => token)}::text[])
-      as place (organisation_id, environment, wallet_id, network, token)
-    where exists (select from wallet_transactions w where w.organisation_id = place.organisation_id and w.environment = place.environment
-      and w.wallet_id = place.wallet_id and w.network = place.network and w.token = place.token and direction = 'in'
-      and (aml_status = 'flagged' or tainted_raw_amount > 0 or frozen_raw_amount > 0))`,
+    select organisation_id, environment, wallet_id, network, token, min(block) as block
+    from unnest(${each(({ place }) => place.tenant.organisationId)}::text[], ${each(({ place }) => place.tenant.environment)}::text[],
+      ${each(({ place }) => place.walletId)}::text[], ${each(({ place }) => place.network)}::text[], ${each(({ place }) => place.token)}::text[],
+      ${each(({ block }) => block)}::bigint[]) as place (organisation_id, environment, wallet_id, network, token, block)
+    where exists (select from tainted_places t where t.organisation_id = place.organisation_id and t.environment = place.environment
+        and t.wallet_id = place.wallet_id and t.network = place.network and t.token = place.token)
+      or exists (select from wallet_transactions w where w.organisation_id = place.organisation_id and w.environment = place.environment
+        and w.wallet_id = place.wallet_id and w.network = place.network and w.token = place.token and ${isTainted})
+    group by organisation_id, environment, wallet_id, network, token`,
   )
-  return rows.map(placeOf)
+  return rows.map(changeOf)
+}
+
+const Checkpoint = z.object({ block: z.bigint(), rawBalance: Raw, rawTainted: Raw })
+/** What a place held after a block, and what of it was tainted. */
+export type Checkpoint = z.output<typeof Checkpoint>
+
+/** Forgets what was known of the place from a block on; answers the newest checkpoint that is left. */
+export async function resetCheckpoints(tx: Tx, place: Place, block: bigint): Promise<Checkpoint | undefined> {
+  await tx.run(sql`delete from taint_checkpoints where ${isAt(place)} and block_number >= ${block}`)
+  return tx.maybeOne(
+    Checkpoint,
+    sql`
+    select block_number as block, raw_balance::text, raw_tainted::text from taint_checkpoints where ${isAt(place)}
+    order by block_number desc limit 1`,
+  )
+}
+
+/** What the place held before the given block or its first tainted one, whichever is lower. It reads all that came before: once for a place. */
+export function sumBefore(tx: Tx, place: Place, block: bigint): Promise<Checkpoint> {
+  return tx.one(
+    Checkpoint,
+    sql`
+    with first as materialized (
+      select least(${block}::bigint, min(block_number)) - 1 as block from wallet_transactions
+      where ${isAt(place)} and ${isTainted} and status <> 'withdrawn' and (aml_status = 'flagged' or tainted_raw_amount > 0)
+    )
+    select first.block, greatest(coalesce(sum(case direction when 'in' then raw_amount else -raw_amount end), 0), 0)::text as raw_balance,
+      '0' as raw_tainted
+    from first left join wallet_transactions w on ${isAt(place)} and status <> 'withdrawn' and block_number <= first.block
+    group by first.block`,
+  )
+}
+
+export async function insertCheckpoint(tx: Tx, place: Place, checkpoint: Checkpoint): Promise<void> {
+  const { tenant, walletId, network, token } = place
+  await tx.run(sql`
+    insert into taint_checkpoints (organisation_id, environment, wallet_id, network, token, block_number, raw_balance, raw_tainted)
+    values (${tenant.organisationId}, ${tenant.environment}, ${walletId}, ${network}, ${token}, ${checkpoint.block},
+      ${checkpoint.rawBalance.toString()}, ${checkpoint.rawTainted.toString()})`)
 }
 
 const LedgerRow = z.object({
-  id: z.string(),
   direction: z.enum(['in', 'out']),
   rawAmount: Raw,
   /** What of an incoming row is flagged or tainted. */
   rawTaint: Raw,
   txHash: z.string(),
   logIndex: z.number(),
+  block: z.bigint(),
 })
 export type LedgerRow = z.output<typeof LedgerRow>
 
-/** What moved to and from a place, in the order of the chain. All that came before the first flagged money is one row without an id. */
-export function listLedger(tx: Tx, { tenant, walletId, network, token }: Place): Promise<LedgerRow[]> {
+/** What moved to and from a place above a block, in the order of the chain: the first rows of it. */
+export function listLedger(tx: Tx, place: Place, above: bigint, most: number): Promise<LedgerRow[]> {
   return tx.many(
     LedgerRow,
     sql`
-    with ledger as not materialized (
-      select * from wallet_transactions where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-        and wallet_id = ${walletId} and network = ${network} and token = ${token} and status <> 'withdrawn'
-    ), first as materialized (
-      select min(block_number) as block_number from ledger where direction = 'in' and (aml_status = 'flagged' or tainted_raw_amount > 0)
-    )
-    select '' as id, 'in' as direction, greatest(coalesce(sum(case direction when 'in' then raw_amount else -raw_amount end), 0), 0)::text as raw_amount,
-      '0' as raw_taint, '' as tx_hash, -1 as log_index, -1::bigint as block_number
-    from ledger, first where ledger.block_number < first.block_number
-    union all
-    select id, direction, raw_amount::text, (case when direction = 'out' then 0 when aml_status = 'flagged' then raw_amount else tainted_raw_amount end)::text,
-      tx_hash, log_index, ledger.block_number
-    from ledger, first where first.block_number is null or ledger.block_number >= first.block_number
-    order by block_number, log_index, direction`,
+    select direction, raw_amount::text, (${rawTaint})::text as raw_taint, tx_hash, log_index, block_number as block
+    from wallet_transactions where ${isAt(place)} and status <> 'withdrawn' and block_number > ${above}
+    order by block_number, log_index, direction limit ${most}`,
   )
-}
-
-/** Writes what stays frozen of each incoming row of the place, and nothing for all others. */
-export async function updateFrozen(
-  tx: Tx,
-  { tenant, walletId, network, token }: Place,
-  frozen: ReadonlyMap<string, bigint>,
-): Promise<void> {
-  const [ids, amounts] = [[...frozen.keys()], [...frozen.values()].map(String)]
-  await tx.run(sql`
-    update wallet_transactions w set frozen_raw_amount = given.raw
-    from (
-      select w.id, coalesce(given.raw, 0) as raw from wallet_transactions w
-      left join unnest(${ids}::text[], ${amounts}::numeric[]) as given (id, raw) using (id)
-      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId}
-        and network = ${network} and token = ${token} and direction = 'in' and (frozen_raw_amount > 0 or w.id = any(${ids}::text[]))
-    ) as given where w.id = given.id and w.frozen_raw_amount <> given.raw`)
 }
 
 /** What of an outgoing row was tainted. */
@@ -105,18 +136,76 @@ export async function updateTaintedReceivers(
   tx: Tx,
   { tenant, network, token }: Place,
   moved: readonly MovedTaint[],
-): Promise<Place[]> {
+): Promise<Change[]> {
   if (moved.length === 0) return []
   const rows = await tx.many(
-    PlaceRow,
+    ChangeRow,
     sql`
     update wallet_transactions w set tainted_raw_amount = least(given.raw, w.raw_amount)
     from unnest(${moved.map(({ txHash }) => txHash)}::text[], ${moved.map(({ logIndex }) => logIndex)}::integer[],
-      ${moved.map(({ rawTaint }) => rawTaint.toString())}::numeric[]) as given (tx_hash, log_index, raw)
+      ${moved.map((one) => one.rawTaint.toString())}::numeric[]) as given (tx_hash, log_index, raw)
     where w.network = ${network} and w.tx_hash = given.tx_hash and w.log_index = given.log_index and w.token = ${token} and w.direction = 'in'
       and w.organisation_id = ${tenant.organisationId} and w.environment = ${tenant.environment} and w.wallet_id not like 'byw\\_%'
       and w.status <> 'withdrawn' and w.tainted_raw_amount <> least(given.raw, w.raw_amount)
-    returning w.organisation_id, w.environment, w.wallet_id, w.network, w.token`,
+    returning w.organisation_id, w.environment, w.wallet_id, w.network, w.token, w.block_number as block`,
   )
-  return rows.map(placeOf)
+  return rows.map(changeOf)
+}
+
+const TaintedRow = z.object({ id: z.string(), rawTaint: Raw, rawFrozen: Raw })
+export type TaintedRow = z.output<typeof TaintedRow>
+
+/** Incoming rows of a place from a block on that are tainted or frozen, the newest first. */
+export function listTaintedRows(tx: Tx, place: Place, from: bigint): Promise<TaintedRow[]> {
+  return tx.many(
+    TaintedRow,
+    sql`
+    select id, (${rawTaint})::text as raw_taint, frozen_raw_amount::text as raw_frozen from wallet_transactions
+    where ${isAt(place)} and ${isTainted} and block_number >= ${from} order by block_number desc, log_index desc, id desc`,
+  )
+}
+
+/** Writes the frozen amount of these rows. */
+export async function updateFrozen(tx: Tx, { tenant }: Place, frozen: ReadonlyMap<string, bigint>): Promise<void> {
+  if (frozen.size === 0) return
+  await tx.run(sql`
+    update wallet_transactions w set frozen_raw_amount = given.raw
+    from unnest(${[...frozen.keys()]}::text[], ${[...frozen.values()].map(String)}::numeric[]) as given (id, raw)
+    where w.id = given.id and w.organisation_id = ${tenant.organisationId} and w.environment = ${tenant.environment}`)
+}
+
+/** Freezes so much of the tainted rows below a block, the newest first, and nothing else of them. It reads all of them. */
+export async function spreadFrozen(tx: Tx, place: Place, below: bigint, raw: bigint): Promise<void> {
+  await tx.run(sql`
+    update wallet_transactions w set frozen_raw_amount = given.raw
+    from (
+      select id, greatest(0, least(taint, ${raw.toString()}::numeric - coalesce(sum(taint) over (
+        order by block_number desc, log_index desc, id desc rows between unbounded preceding and 1 preceding), 0))) as raw
+      from (select id, block_number, log_index, ${rawTaint} as taint from wallet_transactions
+        where ${isAt(place)} and ${isTainted} and block_number < ${below}) as tainted
+    ) as given
+    where w.id = given.id and w.organisation_id = ${place.tenant.organisationId} and w.environment = ${place.tenant.environment}
+      and w.frozen_raw_amount <> given.raw`)
+}
+
+/** What is written as frozen of the place in all. */
+export async function findFrozen(tx: Tx, place: Place): Promise<bigint> {
+  const row = await tx.maybeOne(
+    z.object({ rawFrozen: Raw }),
+    sql`select raw_frozen::text from tainted_places where ${isAt(place)}`,
+  )
+  return row?.rawFrozen ?? 0n
+}
+
+/** Writes what is frozen of the place in all. A place that has no flagged or tainted money left, spent or not, is forgotten. */
+export async function upsertPlace(tx: Tx, place: Place, rawFrozen: bigint): Promise<void> {
+  const { tenant, walletId, network, token } = place
+  await tx.run(sql`
+    insert into tainted_places (organisation_id, environment, wallet_id, network, token, raw_frozen)
+    values (${tenant.organisationId}, ${tenant.environment}, ${walletId}, ${network}, ${token}, ${rawFrozen.toString()})
+    on conflict (wallet_id, network, token) do update set raw_frozen = excluded.raw_frozen`)
+  if (rawFrozen > 0n) return
+  const isClean = sql`not exists (select from wallet_transactions where ${isAt(place)} and ${isTainted})`
+  await tx.run(sql`delete from taint_checkpoints where ${isAt(place)} and ${isClean}`)
+  await tx.run(sql`delete from tainted_places where ${isAt(place)} and ${isClean}`)
 }

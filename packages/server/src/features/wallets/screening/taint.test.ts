@@ -1,19 +1,26 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { traceTaint } from './taint.ts'
+import { shareOut, traceTaint } from './taint.ts'
 import type { LedgerRow } from './taint-store.ts'
 
+const nothing = { block: 0n, rawBalance: 0n, rawTainted: 0n }
+
 function came(id: string, rawAmount: bigint, rawTaint = 0n): LedgerRow {
-  return { id, direction: 'in', rawAmount, rawTaint, txHash: id, logIndex: 0 }
+  return { direction: 'in', rawAmount, rawTaint, txHash: id, logIndex: 0, block: 1n }
 }
 
 function left(id: string, rawAmount: bigint): LedgerRow {
-  return { id, direction: 'out', rawAmount, rawTaint: 0n, txHash: id, logIndex: 0 }
+  return { direction: 'out', rawAmount, rawTaint: 0n, txHash: id, logIndex: 0, block: 1n }
 }
 
 function traced(...ledger: readonly LedgerRow[]) {
-  const { frozen, moved } = traceTaint(ledger)
-  return { frozen: Object.fromEntries(frozen), moved: moved.map(({ rawTaint }) => rawTaint) }
+  const { end, moved } = traceTaint(nothing, ledger)
+  const tainted = ledger.filter(({ rawTaint }) => rawTaint > 0n).reverse()
+  const { changed } = shareOut(
+    end.rawTainted,
+    tainted.map(({ txHash: id, rawTaint }) => ({ id, rawTaint, rawFrozen: 0n })),
+  )
+  return { frozen: Object.fromEntries(changed), moved: moved.map(({ rawTaint }) => rawTaint) }
 }
 
 test('tainted money that was spent freezes no later honest money', () => {
@@ -34,21 +41,41 @@ test('of two tainted amounts the older one leaves first', () => {
   })
 })
 
+const Movements = fc.array(fc.record({ isIn: fc.boolean(), raw: fc.bigInt(1n, 20n), isTainted: fc.boolean() }), {
+  maxLength: 30,
+})
+
+function ledgerOf(movements: readonly { readonly isIn: boolean; readonly raw: bigint; readonly isTainted: boolean }[]) {
+  let balance = 0n
+  return movements.flatMap(({ isIn, raw, isTainted }, index) => {
+    if (!isIn && raw > balance) return []
+    balance += isIn ? raw : -raw
+    return [isIn ? came(`${index}`, raw, isTainted ? raw : 0n) : left(`${index}`, raw)]
+  })
+}
+
 test('for every ledger, what is frozen is never more than the balance, and no tainted unit is lost or made', () => {
-  const Row = fc.record({ isIn: fc.boolean(), raw: fc.bigInt(1n, 20n), isTainted: fc.boolean() })
   fc.assert(
-    fc.property(fc.array(Row, { maxLength: 30 }), (given) => {
-      let balance = 0n
-      const ledger = given.flatMap(({ isIn, raw, isTainted }, index) => {
-        if (!isIn && raw > balance) return []
-        balance += isIn ? raw : -raw
-        return [isIn ? came(`${index}`, raw, isTainted ? raw : 0n) : left(`${index}`, raw)]
-      })
-      const { frozen, moved } = traceTaint(ledger)
-      const sum = (all: Iterable<bigint>) => [...all].reduce((total, one) => total + one, 0n)
-      const kept = sum(frozen.values())
-      expect(kept <= balance).toBe(true)
-      expect(kept + sum(moved.map(({ rawTaint }) => rawTaint))).toBe(sum(ledger.map(({ rawTaint }) => rawTaint)))
+    fc.property(Movements, (movements) => {
+      const ledger = ledgerOf(movements)
+      const { end, moved } = traceTaint(nothing, ledger)
+      const sum = (all: readonly { readonly rawTaint: bigint }[]) =>
+        all.reduce((total, { rawTaint }) => total + rawTaint, 0n)
+      expect(end.rawTainted <= end.rawBalance).toBe(true)
+      expect(end.rawTainted + sum(moved)).toBe(sum(ledger))
+    }),
+  )
+})
+
+test('a ledger that is followed in parts ends as one that is followed at once', () => {
+  fc.assert(
+    fc.property(Movements, fc.nat(30), (movements, cut) => {
+      const ledger = ledgerOf(movements)
+      const first = traceTaint(nothing, ledger.slice(0, cut))
+      const second = traceTaint(first.end, ledger.slice(cut))
+      const whole = traceTaint(nothing, ledger)
+      expect(second.end).toEqual(whole.end)
+      expect([...first.moved, ...second.moved]).toEqual(whole.moved)
     }),
   )
 })
