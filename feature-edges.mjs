@@ -7,7 +7,7 @@ export const featureEdges = {
   billing: ['plans', 'organisations'],
   chains: [],
   plans: [],
-  relayer: [],
+  relayer: ['plans'],
   sessions: ['payments', 'plans', 'vaults'],
   transfers: ['chains', 'plans', 'relayer', 'wallets'],
   vaults: ['plans'],

@@ -1,76 +1,79 @@
 import { z } from 'zod'
 import { sql, type Tx } from '../../platform/db/db.ts'
-import { id, type PaymentId } from '../../platform/ids.ts'
+import type { PaymentId } from '../../platform/ids.ts'
 import { paymentStatuses } from './schema.ts'
+import { EndingPayment } from './settlement-store.ts'
 
 const NanoUsd = z.string().transform((text) => BigInt(text))
 
 /** Whose budget and which day a payment counts in. */
-const Counted = z.object({
-  id: id('pay'),
-  organisationId: id('org'),
-  environment: z.enum(['test', 'live']),
-  network: z.string(),
-  createdAt: z.date(),
-})
+const Counted = EndingPayment.extend({ network: z.string(), createdAt: z.date() })
 
 /** A payment that this statement has ended. */
 export const EndedRow = Counted.extend({
   status: z.enum(['settled', 'settlement_failed', 'voided']),
   previousStatus: z.enum(paymentStatuses),
+  txHash: z.string().nullable(),
+  failureReason: z.string().nullable(),
   /** What its next attempt had reserved, in billionths of a US dollar; the row reserves nothing any more. */
   gasReservedNanoUsd: NanoUsd,
 })
 export type EndedRow = z.output<typeof EndedRow>
 
-const ended = sql`payments.id, payments.organisation_id, payments.environment, payments.network, payments.created_at, payments.status,
-  previous.status as previous_status, previous.gas_reserved_nano_usd`
+const counted = sql`payments.id, payments.organisation_id, payments.environment, payments.wallet_id, payments.chain, payments.token, payments.decimals,
+  payments.raw_amount, payments.payer, payments.network, payments.created_at`
+const ended = sql`${counted}, payments.status, payments.tx_hash, payments.failure_reason, previous.status as previous_status,
+  previous.gas_reserved_nano_usd`
 
-/** Answers the rows that moved, so that each is counted and its event written once. What ended without money may have paid after all. */
-export function markSettled(
-  tx: Tx,
-  settled: readonly { readonly id: PaymentId; readonly txHash: string | null }[],
-  settledAt: Date,
-): Promise<EndedRow[]> {
+/** A payment whose money moved, by this transaction; null where it owed nothing. */
+export interface Settled {
+  readonly id: PaymentId
+  readonly txHash: string | null
+  /** What its transaction cost the operator, in billionths of a US dollar. */
+  readonly gasNanoUsd: bigint
+}
+
+/** Returns the rows that moved, so that each is counted and its event written once. What ended without money may have paid after all. */
+export function markSettled(tx: Tx, settled: readonly Settled[], settledAt: Date): Promise<EndedRow[]> {
   return tx.many(
     EndedRow,
     sql`
     with given as (
-      select * from unnest(${settled.map(({ id }) => id)}::text[], ${settled.map(({ txHash }) => txHash)}::text[]) as row (id, tx_hash)
+      select * from unnest(${settled.map(({ id }) => id)}::text[], ${settled.map(({ txHash }) => txHash)}::text[],
+        ${settled.map(({ gasNanoUsd }) => gasNanoUsd.toString())}::numeric[]) as row (id, tx_hash, gas)
     ), previous as materialized (
       select id, status, gas_reserved_nano_usd from payments
       where id in (select id from given) and status <> 'settled' order by id for no key update
     )
     update payments set status = 'settled', tx_hash = given.tx_hash, settled_at = ${settledAt}, failure_reason = null,
-      gas_reserved_nano_usd = 0, check_at = null
+      gas_reserved_nano_usd = 0, gas_used_nano_usd = gas_used_nano_usd + given.gas, check_at = null
     from previous join given using (id) where payments.id = previous.id
     returning ${ended}`,
   )
 }
 
-/** How payments end without money. */
-export interface Ending {
+/** How a payment ends without money. */
+export interface Failed {
+  readonly id: PaymentId
   readonly status: 'settlement_failed' | 'voided'
   readonly reason: string
-  /** Only those in this status end; left out: whatever is open. */
-  readonly from?: 'verified' | 'settling'
 }
 
-/** Ends what is still open of these; answers the rows that moved. */
-export function markEnded(
-  tx: Tx,
-  paymentIds: readonly PaymentId[],
-  { status, reason, from }: Ending,
-): Promise<EndedRow[]> {
+/** Ends what is still open of these; of payments in this status alone, where it is given. Returns the rows that moved. */
+export function markEnded(tx: Tx, failed: readonly Failed[], from?: 'verified' | 'settling'): Promise<EndedRow[]> {
   return tx.many(
     EndedRow,
     sql`
-    with previous as materialized (
+    with given as (
+      select * from unnest(${failed.map(({ id }) => id)}::text[], ${failed.map(({ status }) => status)}::text[],
+        ${failed.map(({ reason }) => reason)}::text[]) as row (id, status, reason)
+    ), previous as materialized (
       select id, status, gas_reserved_nano_usd from payments
-      where id = any(${paymentIds}::text[]) and status = any(${from === undefined ? ['verified', 'settling'] : [from]}::text[]) order by id for no key update
+      where id in (select id from given) and status = any(${from === undefined ? ['verified', 'settling'] : [from]}::text[])
+      order by id for no key update
     )
-    update payments set status = ${status}, failure_reason = ${reason}, tx_hash = null, gas_reserved_nano_usd = 0, check_at = null
-    from previous where payments.id = previous.id
+    update payments set status = given.status, failure_reason = given.reason, tx_hash = null, gas_reserved_nano_usd = 0, check_at = null
+    from previous join given using (id) where payments.id = previous.id
     returning ${ended}`,
   )
 }
@@ -92,6 +95,6 @@ export function addGasUsed(
     update payments set gas_used_nano_usd = gas_used_nano_usd + given."nanoUsd"
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given (id text, "nanoUsd" numeric)
     where payments.id = given.id
-    returning payments.id, organisation_id, environment, network, created_at, given."nanoUsd" as nano_usd`,
+    returning ${counted}, given."nanoUsd" as nano_usd`,
   )
 }

@@ -8,8 +8,8 @@ import { fail, failBody } from './errors.ts'
 import { signReceipt } from './offers/sign.ts'
 import { paymentPurpose } from './relay.ts'
 import type { SettleRequest } from './schema.ts'
-import { recordEnded } from './settlement-outcome.ts'
-import { listEnding, listOutcomes, markingSettling, type Outcome } from './settlement-store.ts'
+import { recordFailed } from './settlement-outcome.ts'
+import { listOutcomes, markingSettling, type Outcome } from './settlement-store.ts'
 import { findPayment, type PaymentRow } from './store.ts'
 
 const pollMs = 40
@@ -65,12 +65,8 @@ export async function requestSettlement(ctx: Ctx, paymentId: PaymentId): Promise
 
 function failTaken(ctx: Ctx, paymentId: PaymentId): Promise<void> {
   return ctx.db.tx(async (tx) => {
-    const ending = {
-      status: 'settlement_failed',
-      reason: 'invalid_exact_evm_nonce_already_used',
-      from: 'verified',
-    } as const
-    await recordEnded(ctx, tx, await listEnding(tx, [paymentId]), ending)
+    const reason = 'invalid_exact_evm_nonce_already_used'
+    await recordFailed(ctx, tx, [{ id: paymentId, status: 'settlement_failed', reason }], 'verified')
   })
 }
 

@@ -4,106 +4,107 @@ import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { countEnded } from './give-back.ts'
-import { type EndedRow, type Ending, markEnded, markSettled } from './outcome-store.ts'
-import type { EndingPayment } from './settlement-store.ts'
+import { type Closing, close, type TenantAudit } from '../relayer/index.ts'
+import { countEnded, gasChange } from './give-back.ts'
+import { type EndedRow, type Failed, markEnded, markSettled, type Settled } from './outcome-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
-/** A payment that is on chain for good, by this transaction; null where it owed nothing. */
-export interface Settled {
-  readonly payment: EndingPayment
-  readonly txHash: string | null
+/** Payments that a transaction has ended, and what it closes with. */
+export interface Ended {
+  readonly rows: readonly EndedRow[]
+  readonly closing: Closing
 }
 
 /**
- * Records that these payments are on chain for good: rows, counts, events and one audit record per tenant, in the caller's
- * transaction. A payment that was voided becomes settled when the chain shows that it has paid after all.
- * Answers the ids of those that were not settled before.
+ * Records that payments are on chain for good: rows, counts and events, in the caller's transaction. A payment that was voided becomes
+ * settled when the chain shows that it has paid after all. Returns those that were not settled before, and what the caller closes with: what they
+ * give back and used of gas, and one audit record per tenant.
  */
-export async function recordSettled(ctx: System, tx: Tx, settled: readonly Settled[]): Promise<ReadonlySet<string>> {
+export async function endSettled(ctx: System, tx: Tx, settled: readonly Settled[]): Promise<Ended> {
   const settledAt = ctx.clock.now()
-  const moved = await markSettled(
-    tx,
-    settled.map(({ payment: { id }, txHash }) => ({ id, txHash })),
-    settledAt,
-  )
-  await countEnded(tx, moved)
-  const hashes = new Map<string, string | null>(settled.map(({ payment, txHash }) => [payment.id, txHash]))
-  const byTenant = byTenantOf(
-    settled.map(({ payment }) => payment),
-    moved,
-  )
-  // Each record locks its organisation's log, and two networks may settle for the same organisations at once.
-  for (const [, group] of inLockOrder(byTenant)) {
-    const own = tenantCtx(ctx, group)
-    await publishEvents(
-      own,
-      tx,
-      'payment.settled',
-      group.map((payment) => {
-        const txHash = hashes.get(payment.id) ?? null
-        return { ...outcomePayload(payment), txHash, settledAt: settledAt.toISOString() }
-      }),
-    )
-    await own.audit(tx, {
-      action: 'payments.settled',
-      target: [...new Set(group.map((payment) => hashes.get(payment.id) ?? payment.id))].join(' '),
-      details: { payments: group.map((payment) => payment.id) },
-    })
+  const rows = await markSettled(tx, settled, settledAt)
+  await countEnded(tx, rows)
+  const used = new Map<string, bigint>(settled.map(({ id, gasNanoUsd }) => [id, gasNanoUsd]))
+  const audits: TenantAudit[] = []
+  for (const [tenant, own] of byTenant(rows)) {
+    const payloads = own.map((row) => ({
+      ...outcomePayload(row),
+      txHash: row.txHash,
+      settledAt: settledAt.toISOString(),
+    }))
+    await publishEvents(forTenant(ctx, tenant), tx, 'payment.settled', payloads)
+    const target = [...new Set(own.map(({ id, txHash }) => txHash ?? id))].join(' ')
+    const details = { payments: own.map(({ id }) => id) }
+    audits.push({ tenant, entry: { action: 'payments.settled', target, details } })
   }
-  return new Set(moved.map(({ id }) => id))
+  return {
+    rows,
+    closing: { gas: rows.map((row) => gasChange(row, (used.get(row.id) ?? 0n) - row.gasReservedNanoUsd)), audits },
+  }
 }
 
 /**
- * Records that these payments ended without money moving: rows, events, audit records, and their counts and gas given back, in the
- * caller's transaction. Those that have ended before are left as they are. Answers the ids of the others.
+ * Records that payments ended without money moving: rows, counts and events, in the caller's transaction. Returns those that had not ended
+ * before, and what the caller closes with: what they give back of gas, and their audit records.
  */
-export async function recordEnded(
+export async function endFailed(
   ctx: System,
   tx: Tx,
-  payments: readonly EndingPayment[],
-  ending: Ending,
-): Promise<ReadonlySet<string>> {
-  const moved = await markEnded(
-    tx,
-    payments.map((payment) => payment.id),
-    ending,
-  )
-  await countEnded(tx, moved)
-  for (const [, group] of inLockOrder(byTenantOf(payments, moved)))
-    await announceEnded(tenantCtx(ctx, group), tx, group, ending)
-  return new Set(moved.map(({ id }) => id))
-}
-
-async function announceEnded(
-  ctx: Ctx,
-  tx: Tx,
-  group: readonly EndingPayment[],
-  { status, reason }: Ending,
-): Promise<void> {
-  if (status === 'settlement_failed') {
-    const failedAt = ctx.clock.now().toISOString()
+  failed: readonly Failed[],
+  from?: 'verified' | 'settling',
+): Promise<Ended> {
+  const rows = await markEnded(tx, failed, from)
+  await countEnded(tx, rows)
+  const failedAt = ctx.clock.now().toISOString()
+  for (const [tenant, own] of byTenant(rows.filter(({ status }) => status === 'settlement_failed')))
     await publishEvents(
-      ctx,
+      forTenant(ctx, tenant),
       tx,
       'payment.settlement_failed',
-      group.map((payment) => ({ ...outcomePayload(payment), reason, failedAt })),
+      own.map((row) => ({ ...outcomePayload(row), reason: row.failureReason, failedAt })),
     )
-  }
-  for (const { id } of group) await ctx.audit(tx, { action: `payments.${status}`, target: id, details: { reason } })
-}
-
-/** Of these payments those that moved, by tenant. */
-function byTenantOf(payments: readonly EndingPayment[], moved: readonly EndedRow[]): Map<string, EndingPayment[]> {
-  const ids = new Set<string>(moved.map(({ id }) => id))
-  return Map.groupBy(
-    payments.filter(({ id }) => ids.has(id)),
-    tenantKey,
+  const audits = byTenant(rows).flatMap(([tenant, own]) =>
+    own.map(({ id: target, status, failureReason: reason }) => {
+      return { tenant, entry: { action: `payments.${status}`, target, details: { reason } } }
+    }),
   )
+  return { rows, closing: { gas: rows.map((row) => gasChange(row, -row.gasReservedNanoUsd)), audits } }
 }
 
-function outcomePayload(payment: EndingPayment): Record<string, unknown> {
+/** `endSettled` for a transaction that ends nothing else. Returns the ids of those that were not settled before. */
+export async function recordSettled(ctx: System, tx: Tx, settled: readonly Settled[]): Promise<ReadonlySet<string>> {
+  return closed(ctx, tx, await endSettled(ctx, tx, settled))
+}
+
+/** `endFailed` for a transaction that ends nothing else. Returns the ids of those that had not ended before. */
+export async function recordFailed(
+  ctx: System,
+  tx: Tx,
+  failed: readonly Failed[],
+  from?: 'verified' | 'settling',
+): Promise<ReadonlySet<string>> {
+  return closed(ctx, tx, await endFailed(ctx, tx, failed, from))
+}
+
+async function closed(ctx: System, tx: Tx, { rows, closing }: Ended): Promise<ReadonlySet<string>> {
+  await close(ctx, tx, [closing])
+  return new Set(rows.map(({ id }) => id))
+}
+
+type Owned = Pick<EndedRow, 'organisationId' | 'environment'>
+
+function byTenant<T extends Owned>(rows: readonly T[]): [Owned, readonly T[]][] {
+  const groups = Map.groupBy(rows, ({ organisationId, environment }) => `${organisationId}/${environment}`)
+  return inLockOrder<readonly T[]>(groups).flatMap(([, own]) => {
+    const [first] = own
+    return first === undefined
+      ? []
+      : [[{ organisationId: first.organisationId, environment: first.environment }, own] as [Owned, readonly T[]]]
+  })
+}
+
+function outcomePayload(payment: EndedRow): Record<string, unknown> {
   return {
     paymentId: payment.id,
     walletId: payment.walletId,
@@ -112,14 +113,4 @@ function outcomePayload(payment: EndingPayment): Record<string, unknown> {
     chain: payment.chain,
     payer: payment.payer,
   }
-}
-
-function tenantKey(payment: EndingPayment): string {
-  return `${payment.organisationId}/${payment.environment}`
-}
-
-function tenantCtx(ctx: System, group: readonly EndingPayment[]): Ctx {
-  const first = group[0]
-  if (first === undefined) throw new Error('an empty group has no tenant')
-  return forTenant(ctx, { organisationId: first.organisationId, environment: first.environment })
 }

@@ -82,10 +82,6 @@ export async function forgetHashes(tx: Tx, paymentIds: readonly string[]): Promi
   await tx.run(sql`update payments set tx_hash = null where id = any(${paymentIds}::text[]) and status = 'settling'`)
 }
 
-export function listEnding(tx: Tx, paymentIds: readonly string[]): Promise<EndingPayment[]> {
-  return tx.many(EndingPayment, sql`select ${columns} from payments where id = any(${paymentIds}::text[]) order by id`)
-}
-
 export const Outcome = z.object({
   id: id('pay'),
   status: z.enum(['verified', 'settling', 'settled', 'settlement_failed', 'voided']),

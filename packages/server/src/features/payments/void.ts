@@ -4,8 +4,9 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { Recurring } from '../../platform/job.ts'
+import { close } from '../relayer/index.ts'
 import { findUse, statesOf } from './nonce-state.ts'
-import { recordEnded, recordSettled } from './settlement-outcome.ts'
+import { endFailed, recordFailed, recordSettled } from './settlement-outcome.ts'
 import { type CheckedRow, listToCheck, setCheckAt } from './void-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
@@ -60,14 +61,13 @@ async function voidUnused(ctx: System, unused: readonly Checked[]): Promise<void
   for (const [organisationId, group] of inLockOrder(byOrganisation)) {
     await ctx.db
       .tx(async (tx) => {
-        for (const [reason, some] of Map.groupBy(group, reasonOf)) {
-          const rows = some.map(({ row }) => row)
-          await recordEnded(ctx, tx, rows, { status: 'voided', reason, from: 'verified' })
-        }
+        const voided = group.map((one) => ({ id: one.row.id, status: 'voided', reason: reasonOf(one) }) as const)
+        const { closing } = await endFailed(ctx, tx, voided, 'verified')
         await setCheckAt(
           tx,
           group.map((one) => ({ id: one.row.id, checkAt: nextCheck(ctx, one) })),
         )
+        await close(ctx, tx, [closing])
       })
       .catch((error: unknown) =>
         ctx.log.error({ err: error, organisationId }, 'unsettled payments could not be voided; they stay due'),
@@ -107,9 +107,9 @@ async function recordUse(ctx: System, network: Network, row: CheckedRow): Promis
     const use = await findUse(ctx.chains.on(network), row)
     if (use === 'undecided') return
     await ctx.db.tx(async (tx) => {
-      if ('txHash' in use) await recordSettled(ctx, tx, [{ payment: row, txHash: use.txHash }])
+      if ('txHash' in use) await recordSettled(ctx, tx, [{ id: row.id, txHash: use.txHash, gasNanoUsd: 0n }])
       else {
-        await recordEnded(ctx, tx, [row], { status: 'settlement_failed', reason: use.reason, from: 'verified' })
+        await recordFailed(ctx, tx, [{ id: row.id, status: 'settlement_failed', reason: use.reason }], 'verified')
         await setCheckAt(tx, [{ id: row.id, checkAt: null }])
       }
     })

@@ -86,7 +86,7 @@ async function searchUse(parts: RelayerParts, network: Network, relay: CheckRow)
     ctx.log.warn({ err: error, network: network.name, relayId: String(relay.id) }, 'the use of a nonce was not found')
     return { outcome: 'undecided' } as const
   })
-  if (use.outcome === 'settled') await conclude(parts, [{ relay, transactionHash: use.transactionHash }])
+  if (use.outcome === 'settled') await conclude(parts, [{ relay, transactionHash: use.transactionHash, wei: 0n }])
   if (use.outcome !== 'lost') return
   if (isUnended(relay)) await conclude(parts, [{ relay, fault: use.fault }])
   else await stopChecks(ctx.db, [relay.id])

@@ -1,7 +1,8 @@
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
+import { type Closing, close } from './closing.ts'
 import { purposeOf, type RelayerParts } from './parts.ts'
-import type { FailedRelay, RelayPurpose, SettledRelay } from './port.ts'
+import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from './port.ts'
 import { lockAsRead, markEnded, markSettled, postpone } from './store.ts'
 
 /** What the chain, or the end of a relay's time, decided about a relay that is in no transaction. */
@@ -30,46 +31,57 @@ export async function conclude(parts: RelayerParts, conclusions: readonly Conclu
 
 function concludeGroup(parts: RelayerParts, purpose: RelayPurpose, group: readonly Conclusion[]): Promise<void> {
   return parts.ctx.db.tx(async (tx) => {
-    await purpose.lock?.(tx, group.map(({ relay }) => relay.subjectId).toSorted())
     const unchanged = await lockAsRead(
       tx,
       group.map(({ relay }) => relay),
     )
     const own = group.filter(({ relay }) => unchanged.has(relay.id))
-    await settle(
+    if (own.length === 0) return
+    await lockSubjects(
       tx,
       purpose,
-      own.flatMap((one) => ('fault' in one ? [] : [one])),
+      own.map(({ relay }) => relay),
     )
-    await failAll(
-      tx,
-      purpose,
-      own.flatMap((one) => ('fault' in one ? [one] : [])),
-    )
+    const closings = [
+      await settle(
+        tx,
+        purpose,
+        own.flatMap((one) => ('fault' in one ? [] : [one])),
+      ),
+      ...(await failAll(
+        tx,
+        purpose,
+        own.flatMap((one) => ('fault' in one ? [one] : [])),
+      )),
+    ]
+    await close(parts.ctx, tx, closings)
   })
 }
 
+export function lockSubjects(tx: Tx, purpose: RelayPurpose, relays: readonly Relay[]): Promise<void> {
+  return purpose.lock(tx, relays.map(({ subjectId }) => subjectId).toSorted())
+}
+
 /** Their money is on chain for good. A relay that had failed becomes settled too: the chain decides. */
-export async function settle(tx: Tx, purpose: RelayPurpose, settled: readonly SettledRelay[]): Promise<void> {
-  if (settled.length === 0) return
+async function settle(tx: Tx, purpose: RelayPurpose, settled: readonly SettledRelay[]): Promise<Closing> {
   const moved = await markSettled(
     tx,
     settled.map(({ relay }) => relay.id),
   )
   const own = settled.filter(({ relay }) => moved.has(relay.id))
-  if (own.length > 0) await purpose.onSettled(tx, own)
+  return own.length > 0 ? purpose.onSettled(tx, own) : { gas: [], audits: [] }
 }
 
-async function failAll(tx: Tx, purpose: RelayPurpose, failed: readonly FailedRelay[]): Promise<void> {
-  for (const state of ['expired', 'failed'] as const) {
-    const some = failed.filter(({ fault }) => (fault.kind === 'expired') === (state === 'expired'))
-    if (some.length === 0) continue
-    const moved = await markEnded(
-      tx,
-      some.map(({ relay }) => relay.id),
-      state,
-    )
-    const own = some.filter(({ relay }) => moved.has(relay.id))
-    if (own.length > 0) await purpose.onFailed(tx, own)
-  }
+async function failAll(tx: Tx, purpose: RelayPurpose, failed: readonly FailedRelay[]): Promise<readonly Closing[]> {
+  const isExpired = ({ fault }: FailedRelay) => fault.kind === 'expired'
+  const moved = new Set([
+    ...(await markEnded(tx, idsOf(failed.filter(isExpired)), 'expired')),
+    ...(await markEnded(tx, idsOf(failed.filter((one) => !isExpired(one))), 'failed')),
+  ])
+  const own = failed.filter(({ relay }) => moved.has(relay.id))
+  return own.length > 0 ? [await purpose.onFailed(tx, own)] : []
+}
+
+function idsOf(failed: readonly FailedRelay[]): readonly bigint[] {
+  return failed.map(({ relay }) => relay.id)
 }

@@ -1,13 +1,15 @@
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { settle } from './ending.ts'
+import { inLockOrder } from '../../platform/db/lock-order.ts'
+import { type Closing, close } from './closing.ts'
+import { lockSubjects } from './ending.ts'
 import { gasOf, movedIn } from './forms/index.ts'
 import { purposeOf, type RelayerParts, relayPurpose } from './parts.ts'
-import type { Relay, RelayPurpose, SpentOnRelay } from './port.ts'
-import { type CarriedRow, listCarried, markLeft } from './store.ts'
+import type { Relay, RelayPurpose } from './port.ts'
+import { type CarriedRow, listCarried, lockCarried, markLeft, markSettled } from './store.ts'
 
 /** What the relayer does with the transactions that carry relays, inside the database transaction that marks the step. */
-export function relayHandler(parts: Pick<RelayerParts, 'purposes'>): LaneHandler {
+export function relayHandler(parts: Parts): LaneHandler {
   const onFinal = (tx: Tx, mined: readonly MinedTransaction[]) => finish(parts, tx, mined)
   return {
     purpose: relayPurpose,
@@ -25,13 +27,10 @@ const attemptsOfBurner = 1_000
 /** Of a batch's gas limit, the part beyond which a call in it may have run out of gas. */
 const gasShareMax = 97n
 
+type Parts = Pick<RelayerParts, 'ctx' | 'purposes'>
 type Carried = readonly CarriedRow[]
 
-async function reportSent(
-  { purposes }: Pick<RelayerParts, 'purposes'>,
-  tx: Tx,
-  transactions: readonly LaneTransaction[],
-) {
+async function reportSent({ purposes }: Parts, tx: Tx, transactions: readonly LaneTransaction[]) {
   const interested = [...purposes.values()].filter(({ onSent }) => onSent !== undefined)
   const carried = await listCarried(tx, idsOf(transactions), namesOf(interested))
   const hashes = new Map(transactions.map(({ id, hash }) => [id, hash]))
@@ -40,7 +39,7 @@ async function reportSent(
   }
 }
 
-async function reportMined({ purposes }: Pick<RelayerParts, 'purposes'>, tx: Tx, mined: readonly MinedTransaction[]) {
+async function reportMined({ purposes }: Parts, tx: Tx, mined: readonly MinedTransaction[]) {
   const interested = [...purposes.values()].filter(
     ({ onIncluded, onLeft }) => onIncluded !== undefined || onLeft !== undefined,
   )
@@ -55,11 +54,7 @@ async function reportMined({ purposes }: Pick<RelayerParts, 'purposes'>, tx: Tx,
 }
 
 /** Their block is gone. They stay included: the same bytes may be mined again. */
-async function reportReorganized(
-  { purposes }: Pick<RelayerParts, 'purposes'>,
-  tx: Tx,
-  transactionIds: readonly `ctx_${string}`[],
-) {
+async function reportReorganized({ purposes }: Parts, tx: Tx, transactionIds: readonly `ctx_${string}`[]) {
   const interested = [...purposes.values()].filter(({ onReorganized }) => onReorganized !== undefined)
   const carried = await listCarried(tx, transactionIds, namesOf(interested))
   for (const [purpose, own] of byPurpose(interested, carried)) {
@@ -68,48 +63,43 @@ async function reportReorganized(
 }
 
 /** Their transactions can never be mined: they wait again, once the chain was read. */
-async function sendAnew(
-  { purposes }: Pick<RelayerParts, 'purposes'>,
-  tx: Tx,
-  transactions: readonly LaneTransaction[],
-) {
-  const carried = await listCarried(tx, idsOf(transactions), [...purposes.keys()])
-  for (const [purpose, own] of byPurpose([...purposes.values()], carried)) {
-    await purpose.onLeft?.(tx, own)
-  }
+async function sendAnew({ purposes }: Parts, tx: Tx, transactions: readonly LaneTransaction[]) {
+  const carried = await lockCarried(tx, idsOf(transactions), [...purposes.keys()])
   await markLeft(tx, carried)
+  for (const [purpose, own] of byPurpose([...purposes.values()], carried)) await purpose.onLeft?.(tx, own)
 }
 
-async function finish({ purposes }: Pick<RelayerParts, 'purposes'>, tx: Tx, mined: readonly MinedTransaction[]) {
-  const carried = await listCarried(tx, idsOf(mined.map(({ transaction }) => transaction)), [...purposes.keys()])
+async function finish({ ctx, purposes }: Parts, tx: Tx, mined: readonly MinedTransaction[]) {
+  const carried = await lockCarried(tx, idsOf(mined.map(({ transaction }) => transaction)), [...purposes.keys()])
   const { moved, left } = splitByOutcome(carried, mined)
-  const hashes = new Map(mined.map(({ transaction: { id, hash } }) => [id, hash]))
   const spent = spentOn(carried, mined)
-  const groups = byPurpose([...purposes.values()], carried)
   await markLeft(
     tx,
-    left.map((relay) => ({
-      ...relay,
-      attempts: hasBurnt(relay, spent.get(relay.id)) ? attemptsOfBurner : relay.attempts,
-    })),
+    left.map((relay) => ({ ...relay, attempts: hasBurnt(relay, spent) ? attemptsOfBurner : relay.attempts })),
   )
+  await markSettled(
+    tx,
+    moved.map(({ id }) => id),
+  )
+  const groups = byPurpose([...purposes.values()], carried)
+  if (carried.length > 1) for (const [purpose, own] of groups) await lockSubjects(tx, purpose, own)
+  const hashes = new Map(mined.map(({ transaction: { id, hash } }) => [id, hash]))
+  const closings: Closing[] = []
   for (const [purpose, own] of groups) {
     const [ownMoved, ownLeft] = [moved.filter((one) => own.includes(one)), left.filter((one) => own.includes(one))]
     if (ownLeft.length > 0) await purpose.onLeft?.(tx, ownLeft)
-    await settle(
-      tx,
-      purpose,
-      withHashes(ownMoved, hashes).map(({ relay, hash }) => ({ relay, transactionHash: hash })),
-    )
-    await purpose.onSpent?.(
-      tx,
-      own.flatMap(({ id }) => spent.get(id) ?? []),
-    )
+    const settled = withHashes(ownMoved, hashes).map(({ relay, hash: transactionHash }) => {
+      return { relay, transactionHash, wei: spent.get(relay)?.wei ?? 0n }
+    })
+    if (settled.length > 0) closings.push(await purpose.onSettled(tx, settled))
+    const lost = ownLeft.map((relay) => ({ relay, wei: spent.get(relay)?.wei ?? 0n }))
+    if (lost.length > 0) closings.push(await purpose.onSpent(tx, lost))
   }
+  await close(ctx, tx, closings)
 }
 
-function hasBurnt({ alone, payload }: Relay, spent: SpentOnRelay | undefined): boolean {
-  return alone && spent !== undefined && spent.gas > gasOf(payload)
+function hasBurnt(relay: Relay, spent: ReadonlyMap<Relay, Spent>): boolean {
+  return relay.alone && (spent.get(relay)?.gas ?? 0n) > gasOf(relay.payload)
 }
 
 /** Those whose money a block moved, and those that it did not. */
@@ -129,27 +119,35 @@ function splitByOutcome(carried: Carried, mined: readonly MinedTransaction[]) {
  * What each relay cost. Alone it is everything; in a batch of ordinary signatures an equal part. Where a batch may have run out of gas nobody
  * can say whose call did it, and each counts with its whole grant.
  */
-function spentOn(carried: Carried, mined: readonly MinedTransaction[]): ReadonlyMap<bigint, SpentOnRelay> {
+function spentOn(carried: Carried, mined: readonly MinedTransaction[]): ReadonlyMap<Relay, Spent> {
   const receipts = new Map(mined.map(({ transaction, receipt }) => [transaction.id, receipt]))
-  const spent = [...Map.groupBy(carried, ({ transactionId }) => transactionId)].flatMap(([transactionId, relays]) => {
-    const receipt = receipts.get(transactionId)
-    return receipt === undefined ? [] : relays.map((relay): SpentOnRelay => shareOf(relay, relays, receipt))
-  })
-  return new Map(spent.map((one) => [one.relay.id, one]))
+  return new Map(
+    [...Map.groupBy(carried, ({ transactionId }) => transactionId)].flatMap(([transactionId, relays]) => {
+      const receipt = receipts.get(transactionId)
+      return receipt === undefined ? [] : relays.map((relay) => [relay, shareOf(relay, relays, receipt)] as const)
+    }),
+  )
 }
 
-function shareOf(relay: Relay, relays: Carried, { gasUsed, effectiveGasPrice, l1Fee, status }: Receipt): SpentOnRelay {
+/** In gas and in wei. */
+interface Spent {
+  readonly gas: bigint
+  readonly wei: bigint
+}
+
+function shareOf(relay: Relay, relays: Carried, { gasUsed, effectiveGasPrice, l1Fee, status }: Receipt): Spent {
   const count = BigInt(relays.length)
   const granted = relays.reduce((gas, { payload }) => gas + gasOf(payload), 0n)
   const isPlain = status === 'success' && gasUsed * 100n < granted * gasShareMax
   const gas = count === 1n ? gasUsed : isPlain ? (gasUsed + count - 1n) / count : gasOf(relay.payload)
-  return { relay, gas, wei: gas * effectiveGasPrice + l1Fee / count }
+  return { gas, wei: gas * effectiveGasPrice + l1Fee / count }
 }
 
+/** By the names of the purposes, in one order. */
 function byPurpose(purposes: readonly RelayPurpose[], carried: Carried): [RelayPurpose, Carried][] {
   const groups = Map.groupBy(carried, ({ purpose }) => purpose)
   const known = new Map(purposes.map((purpose) => [purpose.purpose, purpose]))
-  return [...groups].map(([name, own]) => [purposeOf({ purposes: known }, name), own])
+  return inLockOrder<Carried>(groups).map(([name, own]) => [purposeOf({ purposes: known }, name), own])
 }
 
 function withHashes(relays: Carried, hashes: ReadonlyMap<string, `0x${string}`>) {

@@ -1,6 +1,7 @@
 import type { Hex } from '@purser/protocol'
 import type { Queryable, Sql, Tx } from '../../platform/db/db.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
+import type { Closing } from './closing.ts'
 import type { RelayPayload } from './payload.ts'
 
 export const relayStates = ['waiting', 'included', 'settled', 'failed', 'expired', 'withdrawn'] as const
@@ -37,6 +38,8 @@ export interface RelayFault {
 export interface SettledRelay {
   readonly relay: Relay
   readonly transactionHash: Hex
+  /** What its transaction cost the operator, in wei; 0 where somebody else sent it. */
+  readonly wei: bigint
 }
 
 export interface FailedRelay {
@@ -50,10 +53,9 @@ export interface CarriedRelay {
   readonly hash: Hex
 }
 
-/** What one attempt cost the operator, in gas and in wei. Where nobody can tell a relay's share, it is the whole grant. */
+/** What an attempt that moved nothing cost the operator, in wei. Where nobody can tell a relay's share, it is the whole grant. */
 export interface SpentOnRelay {
   readonly relay: Relay
-  readonly gas: bigint
   readonly wei: bigint
 }
 
@@ -62,7 +64,8 @@ export type Admission = 'send' | 'wait' | RelayFault
 
 /**
  * A feature whose signatures the relayer sends. Every callback gets all of its relays that come to the step together, runs in the database
- * transaction that writes the step, and so happens once with it.
+ * transaction that writes the step, and so happens once with it. Locks are taken in one order: relays, the subjects of all purposes by the
+ * purposes' names, what the callbacks count, and at the end what they return as their closing.
  */
 export interface RelayPurpose {
   readonly purpose: string
@@ -70,8 +73,8 @@ export interface RelayPurpose {
   readonly share: number
   /** Whether a relay that the chain refuses ends at once, or waits for its signature to expire. */
   readonly refusal: 'fail' | 'wait'
-  /** Locks the subjects, before their relays, where relays end that are in no transaction. */
-  lock?(tx: Tx, subjectIds: readonly string[]): Promise<void>
+  /** Locks subjects whose relays are about to end, in one order. A subject that ends alone is locked by the callback that ends it. */
+  lock(tx: Tx, subjectIds: readonly string[]): Promise<void>
   /** Decides about relays that are about to be sent, in their order. Left out, all are sent. */
   admit?(tx: Tx, relays: readonly Relay[]): Promise<readonly Admission[]>
   /** Signed bytes that carry them are stored; comes again for every replacement. */
@@ -83,10 +86,10 @@ export interface RelayPurpose {
   /** Their transaction is in a block and did not carry them, or can never be in one. */
   onLeft?(tx: Tx, relays: readonly Relay[]): Promise<void>
   /** At the confirmation depth, for good. May come for a relay that had failed. */
-  onSettled(tx: Tx, settled: readonly SettledRelay[]): Promise<void>
-  onFailed(tx: Tx, failed: readonly FailedRelay[]): Promise<void>
-  /** What a final transaction really cost, for every relay in it. */
-  onSpent?(tx: Tx, spent: readonly SpentOnRelay[]): Promise<void>
+  onSettled(tx: Tx, settled: readonly SettledRelay[]): Promise<Closing>
+  onFailed(tx: Tx, failed: readonly FailedRelay[]): Promise<Closing>
+  /** What a final transaction cost, for every relay in it that it did not carry. */
+  onSpent(tx: Tx, spent: readonly SpentOnRelay[]): Promise<Closing>
 }
 
 /**

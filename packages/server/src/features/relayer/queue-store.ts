@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
+import { amongWaiting } from './store.ts'
 
 /** A signer's place in the queue of its network: who has its next turn when. */
 const QueueKey = z.object({
@@ -215,7 +216,7 @@ const LockedRow = QueueKey.extend({ signer: z.string().nullable() })
 /**
  * Ends a visit: a queue with more to send goes behind all others, one in which nothing is due is put off until something is, and an empty one is
  * removed; organizations likewise. Whoever enqueues at this moment has the row locked for key share, and then it stays due. What is committed
- * by now, the second statement sees.
+ * by now, the second statement sees. It waits for nobody: a row that somebody else makes due at this moment stays as it is.
  */
 export async function endVisit(tx: Tx, { queues, turns }: Visited, timeLeftMs: number): Promise<void> {
   if (queues.length === 0 && turns.length === 0) return
@@ -242,7 +243,7 @@ export async function endVisit(tx: Tx, { queues, turns }: Visited, timeLeftMs: n
     with visited as materialized (
       select q.network, q.alone, q.organisation_id, q.purpose, q.signer from relay_queues q join ${keysOf(queues)}
         using (network, alone, organisation_id, purpose, signer)
-      order by q.network, q.alone, q.organisation_id, q.purpose, q.signer for no key update of q
+      order by q.network, q.alone, q.organisation_id, q.purpose, q.signer for no key update of q skip locked
     ), next as materialized (
       select q.*, own.signer is not null as is_locked, (
         select min(next_attempt_at) from relays r
@@ -262,7 +263,7 @@ export async function endVisit(tx: Tx, { queues, turns }: Visited, timeLeftMs: n
       from (
         select t.network, t.alone, t.organisation_id, t.purpose from relay_turns t join ${turnKeysOf(turns)}
           using (network, alone, organisation_id, purpose)
-        order by t.network, t.alone, t.organisation_id, t.purpose for no key update of t
+        order by t.network, t.alone, t.organisation_id, t.purpose for no key update of t skip locked
       ) t left join ${turnKeysOf(ownTurns, sql`own`)} using (network, alone, organisation_id, purpose)
     ), turns_removed as (
       delete from relay_turns t using next_turns n where n.is_locked and n.at is null and ${isSameTurn}
@@ -305,7 +306,7 @@ export async function releaseRelays(db: Queryable, relayIds: readonly bigint[]):
     QueueKey,
     sql`
     with made as (
-      update relays set next_attempt_at = now(), check_at = valid_before where id = any(${relayIds}::bigint[]) and state = 'waiting'
+      update relays set next_attempt_at = now(), check_at = valid_before where ${amongWaiting(relayIds)}
       returning network, alone, organisation_id, purpose, signer
     ), ${makingDue}`,
   )

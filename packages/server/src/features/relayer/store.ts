@@ -54,18 +54,28 @@ const CarriedRow = RelayRow.extend({ transactionId: id('ctx') })
 export type CarriedRow = z.output<typeof CarriedRow>
 
 /** The relays of these purposes that transactions carry. */
-export async function listCarried(
+export function listCarried(
   db: Queryable,
   transactionIds: readonly string[],
   purposes: readonly string[],
 ): Promise<CarriedRow[]> {
-  if (purposes.length === 0) return []
-  return db.many(
-    CarriedRow,
-    sql`
+  if (purposes.length === 0) return Promise.resolve([])
+  return db.many(CarriedRow, carriedBy(transactionIds, purposes))
+}
+
+/** Locks them, in the order of their ids. */
+export function lockCarried(
+  tx: Tx,
+  transactionIds: readonly string[],
+  purposes: readonly string[],
+): Promise<CarriedRow[]> {
+  return tx.many(CarriedRow, sql`${carriedBy(transactionIds, purposes)} for update`)
+}
+
+function carriedBy(transactionIds: readonly string[], purposes: readonly string[]): Sql {
+  return sql`
     select ${columns}, transaction_id from relays
-    where transaction_id = any(${transactionIds}::text[]) and state = 'included' and purpose = any(${purposes}::text[]) order by id`,
-  )
+    where transaction_id = any(${transactionIds}::text[]) and state = 'included' and purpose = any(${purposes}::text[]) order by id`
 }
 
 /**
@@ -97,7 +107,7 @@ export async function postpone(
 }
 
 /** Relays that wait, locked in the order of their ids, as wherever several are. */
-function amongWaiting(relayIds: readonly bigint[]): Sql {
+export function amongWaiting(relayIds: readonly bigint[]): Sql {
   return sql`id in (select id from relays where id = any(${relayIds}::bigint[]) and state = 'waiting' order by id for no key update)`
 }
 
@@ -151,7 +161,8 @@ export function takeChecks(
 export async function stopChecks(db: Queryable, relayIds: readonly bigint[]): Promise<void> {
   if (relayIds.length === 0) return
   await db.run(sql`
-    update relays set check_at = null where id = any(${relayIds}::bigint[]) and state in ('failed', 'expired', 'withdrawn')`)
+    update relays set check_at = null where id in (
+      select id from relays where id = any(${relayIds}::bigint[]) and state in ('failed', 'expired', 'withdrawn') order by id for no key update)`)
 }
 
 /** How long after its end a relay whose signature is still good is read once more: somebody else may have sent it. */
@@ -163,6 +174,7 @@ export async function markEnded(
   relayIds: readonly bigint[],
   state: 'failed' | 'expired',
 ): Promise<ReadonlySet<bigint>> {
+  if (relayIds.length === 0) return new Set()
   const rows = await tx.many(
     IdRow,
     sql`
@@ -175,6 +187,7 @@ export async function markEnded(
 
 /** Their money moved, whatever was recorded before; returns the ids of those of which that is new. */
 export async function markSettled(tx: Tx, relayIds: readonly bigint[]): Promise<ReadonlySet<bigint>> {
+  if (relayIds.length === 0) return new Set()
   const rows = await tx.many(
     IdRow,
     sql`

@@ -11,10 +11,8 @@ import {
 } from '@purser/protocol'
 import type { WalletSigner } from '../../custody/wallet-keys.ts'
 import { unixSeconds } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
-import type { Tx } from '../../platform/db/db.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
-import { changeGas, dayOf } from '../plans/index.ts'
+import { dayOf, type GasChange } from '../plans/index.ts'
 import { type AuthorizationPayload, authorizationOf } from '../relayer/index.ts'
 
 /** Gas that one gasless transfer reserves of the day's budget; at its end it is charged with what it really used. */
@@ -81,31 +79,10 @@ export interface BudgetedMove {
   readonly createdAt: Date
 }
 
-/** Changes the budgets of the days on which these were stored, in which what they reserved is as well. */
-export function changeBudgets(
-  tx: Tx,
-  changes: readonly { readonly move: BudgetedMove; readonly nanoUsd: bigint }[],
-): Promise<void> {
-  return changeGas(
-    tx,
-    changes.map(({ move: { organisationId, environment, network, createdAt }, nanoUsd }) => ({
-      tenant: { organisationId, environment },
-      network,
-      day: dayOf(createdAt),
-      nanoUsd,
-    })),
-  )
-}
-
-/** Charges what attempts really cost, in wei, whatever became of them. */
-export function chargeBudgets(
-  { gasPrices }: Pick<Ctx, 'gasPrices'>,
-  tx: Tx,
-  network: Network,
-  spent: readonly { readonly move: BudgetedMove; readonly wei: bigint }[],
-): Promise<void> {
-  return changeBudgets(
-    tx,
-    spent.map(({ move, wei }) => ({ move, nanoUsd: gasPrices.worthOf(network, wei) })),
-  )
+/** The change of the budget of the day on which it was stored, in which what it reserved is as well. */
+export function budgetChange(
+  { organisationId, environment, network, createdAt }: BudgetedMove,
+  nanoUsd: bigint,
+): GasChange {
+  return { tenant: { organisationId, environment }, network, day: dayOf(createdAt), nanoUsd }
 }

@@ -2,8 +2,7 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import type { PaymentId } from '../../../platform/ids.ts'
 import { relays } from '../../relayer/index.ts'
 import { paymentPurpose } from '../relay.ts'
-import { recordEnded } from '../settlement-outcome.ts'
-import { listEnding, lockPayments } from '../settlement-store.ts'
+import { recordFailed } from '../settlement-outcome.ts'
 
 /** Why a settlement ended that no transaction carried. */
 export const withdrawnReason = 'settlement_withdrawn'
@@ -14,10 +13,8 @@ export const withdrawnReason = 'settlement_withdrawn'
  */
 export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<boolean> {
   return ctx.db.tx(async (tx) => {
-    await lockPayments(tx, [paymentId])
     if (!(await relays.withdraw(tx, paymentPurpose, paymentId))) return false
-    const payments = await listEnding(tx, [paymentId])
-    await recordEnded(ctx, tx, payments, { status: 'voided', reason: withdrawnReason })
+    await recordFailed(ctx, tx, [{ id: paymentId, status: 'voided', reason: withdrawnReason }])
     return true
   })
 }

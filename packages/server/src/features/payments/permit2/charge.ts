@@ -15,7 +15,7 @@ export async function chargeUpto(ctx: Ctx, paymentId: PaymentId, amount: bigint)
   await ctx.db.tx(async (tx) => {
     const payment = await markCharged(tx, paymentId, amount, ctx.clock.now())
     if (payment === undefined) return
-    if (amount === 0n) return recordSettled(ctx, tx, [{ payment, txHash: null }])
+    if (amount === 0n) return recordSettled(ctx, tx, [{ id: paymentId, txHash: null, gasNanoUsd: 0n }])
     await relays.enqueue(tx, paymentPurpose, settling(paymentId))
   })
   await requestSettlement(ctx, paymentId)

@@ -2,8 +2,9 @@ import type { Network } from '@purser/protocol'
 import type { LookUp, Receipt } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
-import { chargeGas, costOfReceipt } from '../give-back.ts'
-import { recordEnded, recordSettled } from '../settlement-outcome.ts'
+import { close } from '../../relayer/index.ts'
+import { chargeGas, costOfReceipt, networkOf } from '../give-back.ts'
+import { endFailed, endSettled } from '../settlement-outcome.ts'
 import { isTempo } from './network.ts'
 import { outcomeOf, type TempoOutcome } from './outcome.ts'
 import { listSent, type SentRow } from './store.ts'
@@ -94,18 +95,21 @@ function outcomeFor(
 /** Records the outcome, with what the operator paid for it as the sponsor. */
 async function conclude(ctx: System, { row, receipt, outcome }: Seen): Promise<void> {
   if (outcome.kind !== 'settled' && outcome.kind !== 'failed') return
+  const weiUsed = row.settlement.sponsoredGas === '0' || receipt === undefined ? 0n : costOfReceipt(receipt)
+  const gasNanoUsd = ctx.gasPrices.worthOf(networkOf(row.network), weiUsed)
   await ctx.db.tx(async (tx) => {
-    const isFirst =
+    const { rows, closing } =
       outcome.kind === 'settled'
-        ? (await recordSettled(ctx, tx, [{ payment: row, txHash: row.txHash }])).has(row.id)
-        : (await recordEnded(ctx, tx, [row], failedFor(row, outcome.reason))).has(row.id)
-    if (!isFirst || row.settlement.sponsoredGas === '0' || receipt === undefined) return
-    await chargeGas(ctx, tx, row.network, [{ paymentId: row.id, weiUsed: costOfReceipt(receipt) }])
+        ? await endSettled(ctx, tx, [{ id: row.id, txHash: row.txHash, gasNanoUsd }])
+        : await endFailed(ctx, tx, [failedFor(row, outcome.reason)])
+    const isCharged = outcome.kind === 'failed' && rows.length > 0
+    const gas = isCharged ? await chargeGas(tx, [{ paymentId: row.id, nanoUsd: gasNanoUsd }]) : []
+    await close(ctx, tx, [closing, { gas, audits: [] }])
   })
 }
 
-function failedFor(row: SentRow, reason: string) {
-  return { status: 'settlement_failed', reason: row.failureReason ?? reason } as const
+function failedFor({ id, failureReason }: SentRow, reason: string) {
+  return { id, status: 'settlement_failed', reason: failureReason ?? reason } as const
 }
 
 /**

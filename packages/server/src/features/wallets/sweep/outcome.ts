@@ -2,47 +2,54 @@ import { type Network, networkByName } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { inLockOrder } from '../../../platform/db/lock-order.ts'
-import { forTenant } from '../../../platform/work/runner.ts'
-import { changeBudgets } from '../gasless.ts'
-import { lockSweeps, markEnded } from './relay-store.ts'
+import { type Closing, close, type TenantAudit } from '../../relayer/index.ts'
+import { budgetChange } from '../gasless.ts'
+import { type EndedRow, lockSweeps, markEnded, type TransferEnd } from './relay-store.ts'
 import { markCompleted } from './store.ts'
 import { lockPlanned } from './tempo-store.ts'
-import type { TransferKey, TransferRow } from './transfer-store.ts'
+import type { TransferKey } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
-type End = Parameters<typeof markEnded>[2]
+/** How a transfer ended, and what its transaction cost the operator, in wei. */
+export type End = TransferEnd & { readonly wei: bigint }
 
 /**
- * Ends transfers, their sweeps where they were the last, gives back the gas that they reserved, and writes one audit record per tenant, in the
- * caller's transaction.
+ * Ends transfers, and their sweeps where they were the last, in the caller's transaction. Returns what it closes with: the gas that they reserved
+ * and did not use, and one audit record for each tenant and outcome.
  */
-export async function recordEnded(ctx: System, tx: Tx, transfers: readonly TransferRow[], end: End): Promise<void> {
-  if (transfers.length === 0) return
-  const sweepIds = [...new Set(transfers.map((transfer) => transfer.sweepId))]
+export async function endTransfers(ctx: System, tx: Tx, ends: readonly End[]): Promise<Closing> {
+  const sweepIds = [...new Set(ends.map(({ sweepId }) => sweepId))]
   await lockSweeps(tx, sweepIds)
-  const ended = await markEnded(tx, transfers, end)
+  const ended = await markEnded(tx, ends)
   await markCompleted(tx, sweepIds, ctx.clock.now())
-  await changeBudgets(
-    tx,
-    ended.map((move) => ({ move, nanoUsd: -move.gasReservedNanoUsd })),
+  const wei = new Map(ends.map((end) => [nameOf(end), end.wei]))
+  const gas = ended.map((row) => {
+    const used = ctx.gasPrices.worthOf(networkOf(row.network), wei.get(nameOf(row)) ?? 0n)
+    return budgetChange(row, used - row.gasReservedNanoUsd)
+  })
+  const groups = Map.groupBy(ended, ({ organisationId, environment, status, txHash, failureReason }) =>
+    [organisationId, environment, status, txHash, failureReason].join(' '),
   )
-  const endedIds = new Set<string>(ended.map(({ childAddressId }) => childAddressId))
-  const audited = transfers.filter((transfer) => endedIds.has(transfer.childAddressId))
-  const byTenant = Map.groupBy(audited, ({ organisationId, environment }) => `${organisationId}/${environment}`)
-  // Each record locks its organisation's log: in one order, since two networks may end sweeps of two organisations at once.
-  for (const [, own] of inLockOrder(byTenant)) await auditEnded(ctx, tx, own, end)
+  return { gas, audits: inLockOrder<readonly EndedRow[]>(groups).flatMap(([, own]) => auditOf(own)) }
 }
 
-async function auditEnded(ctx: System, tx: Tx, transfers: readonly TransferRow[], end: End): Promise<void> {
-  const first = transfers[0]
-  if (first === undefined) return
-  const { organisationId, environment } = first
-  const { status, ...how } = end
-  await forTenant(ctx, { organisationId, environment }).audit(tx, {
-    action: `wallets.sweeps.${status}`,
-    target: [...new Set(transfers.map((transfer) => transfer.sweepId))].join(' '),
-    details: { ...how, children: transfers.map((transfer) => transfer.childAddressId) },
-  })
+function nameOf({ sweepId, childAddressId }: TransferKey): string {
+  return `${sweepId} ${childAddressId}`
+}
+
+function auditOf(ended: readonly EndedRow[]): TenantAudit[] {
+  const [first] = ended
+  if (first === undefined) return []
+  const { organisationId, environment, status, txHash, failureReason } = first
+  const how = status === 'swept' ? { txHash } : { reason: failureReason }
+  const target = [...new Set(ended.map(({ sweepId }) => sweepId))].join(' ')
+  const details = { ...how, children: ended.map(({ childAddressId }) => childAddressId) }
+  return [{ tenant: { organisationId, environment }, entry: { action: `wallets.sweeps.${status}`, target, details } }]
+}
+
+/** `endTransfers` for a transaction that ends nothing else. */
+export async function recordEnded(ctx: System, tx: Tx, ends: readonly End[]): Promise<void> {
+  if (ends.length > 0) await close(ctx, tx, [await endTransfers(ctx, tx, ends)])
 }
 
 /** Ends a transfer that nobody has signed: one that was signed or sent meanwhile is left. Sweeps are locked first wherever any of theirs end. */
@@ -50,8 +57,13 @@ export function endPlanned(ctx: System, transfer: TransferKey, reason: string): 
   return ctx.db.tx(async (tx) => {
     await lockSweeps(tx, [transfer.sweepId])
     const locked = await lockPlanned(tx, transfer, 'any')
-    if (locked !== undefined) await recordEnded(ctx, tx, [locked], { status: 'failed', reason })
+    if (locked !== undefined) await recordEnded(ctx, tx, [failedTransfer(locked, reason)])
   })
+}
+
+/** A transfer that ends without its money moving, and without a transaction that cost anything. */
+export function failedTransfer({ sweepId, childAddressId }: TransferKey, reason: string): End {
+  return { sweepId, childAddressId, status: 'failed', txHash: null, reason, wei: 0n }
 }
 
 /** The network of a stored sweep. */

@@ -62,14 +62,6 @@ export function listToAdmit(tx: Tx, keys: readonly TransferKey[]): Promise<z.out
   )
 }
 
-export function listTransfers(db: Queryable, keys: readonly TransferKey[]): Promise<TransferRow[]> {
-  return db.many(
-    TransferRow,
-    sql`
-    select ${columns} from sweep_transfers t where (t.sweep_id, t.child_address_id) in (${keysOf(keys)}) order by t.from_address`,
-  )
-}
-
 /** The newest hash under which transfers were sent. */
 export async function markSent(tx: Tx, sent: readonly (TransferKey & { readonly hash: string })[]): Promise<void> {
   await tx.run(sql`
@@ -95,34 +87,44 @@ export async function lockSweeps(tx: Tx, sweepIds: readonly SweepId[]): Promise<
 }
 
 const EndedRow = z.object({
+  sweepId: id('swp'),
   childAddressId: id('cad'),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   network: z.string(),
   createdAt: z.date(),
+  status: z.enum(['swept', 'failed']),
+  txHash: z.string().nullable(),
+  failureReason: z.string().nullable(),
   gasReservedNanoUsd: z.string().transform((text) => BigInt(text)),
 })
 /** `gasReservedNanoUsd`: what it reserved until it ended. */
 export type EndedRow = z.output<typeof EndedRow>
 
-/** Ends transfers; answers those of which that is new. One that had failed becomes swept too: the chain decides. */
-export function markEnded(
-  tx: Tx,
-  transfers: readonly TransferKey[],
-  end: { readonly status: 'swept'; readonly txHash: string } | { readonly status: 'failed'; readonly reason: string },
-): Promise<EndedRow[]> {
-  const [txHash, reason] = end.status === 'swept' ? [end.txHash, null] : [null, end.reason]
+/** How a transfer ends: by this transaction, or without its money moving, for this reason. */
+export type TransferEnd = TransferKey &
+  (
+    | { readonly status: 'swept'; readonly txHash: string; readonly reason: null }
+    | { readonly status: 'failed'; readonly txHash: null; readonly reason: string }
+  )
+
+/** Ends transfers; returns those of which that is new. One that had failed becomes swept too: the chain decides. */
+export function markEnded(tx: Tx, ends: readonly TransferEnd[]): Promise<EndedRow[]> {
   return tx.many(
     EndedRow,
     sql`
     with before as (
-      select sweep_id, child_address_id, gas_reserved_nano_usd from sweep_transfers
-      where (sweep_id, child_address_id) in (${keysOf(transfers)})
-        and (status in ('planned', 'signed', 'sent') or (status = 'failed' and ${end.status === 'swept'}))
-      order by sweep_id, child_address_id for update
+      select t.sweep_id, t.child_address_id, t.gas_reserved_nano_usd, given.status, given.tx_hash, given.reason
+      from unnest(${ends.map(({ sweepId }) => sweepId)}::text[], ${ends.map(({ childAddressId }) => childAddressId)}::text[],
+        ${ends.map(({ status }) => status)}::text[], ${ends.map(({ txHash }) => txHash)}::text[], ${ends.map(({ reason }) => reason)}::text[])
+        as given (sweep_id, child_address_id, status, tx_hash, reason)
+        join sweep_transfers t using (sweep_id, child_address_id)
+      where t.status in ('planned', 'signed', 'sent') or (t.status = 'failed' and given.status = 'swept')
+      order by t.sweep_id, t.child_address_id for update of t
     )
-    update sweep_transfers t set status = ${end.status}, tx_hash = ${txHash}, failure_reason = ${reason}, gas_reserved_nano_usd = 0
+    update sweep_transfers t set status = b.status, tx_hash = b.tx_hash, failure_reason = b.reason, gas_reserved_nano_usd = 0
     from before b where t.sweep_id = b.sweep_id and t.child_address_id = b.child_address_id
-    returning t.child_address_id, t.organisation_id, t.environment, t.network, t.created_at, b.gas_reserved_nano_usd::text`,
+    returning t.sweep_id, t.child_address_id, t.organisation_id, t.environment, t.network, t.created_at, t.status, t.tx_hash, t.failure_reason,
+      b.gas_reserved_nano_usd::text`,
   )
 }

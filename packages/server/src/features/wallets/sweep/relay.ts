@@ -1,11 +1,19 @@
 import type { Ctx, Deps } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import type { Admission, FailedRelay, Relay, RelayFault, RelayPurpose, SettledRelay } from '../../relayer/index.ts'
-import { chargeBudgets } from '../gasless.ts'
+import type {
+  Admission,
+  Closing,
+  FailedRelay,
+  Relay,
+  RelayFault,
+  RelayPurpose,
+  SettledRelay,
+} from '../../relayer/index.ts'
+import { budgetChange } from '../gasless.ts'
 import { frozenOnes } from './frozen.ts'
-import { networkOf, recordEnded } from './outcome.ts'
-import { keyOf, listToAdmit, listTransfers, lockSweeps, markLeft, markSent } from './relay-store.ts'
+import { endTransfers, failedTransfer, networkOf } from './outcome.ts'
+import { keyOf, listToAdmit, lockSweeps, markLeft, markSent } from './relay-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -31,15 +39,10 @@ export function sweepRelays(deps: Deps): RelayPurpose {
     onLeft: (tx, relays) => markLeft(tx, keysOfRelays(relays)),
     onSettled: (tx, settled) => settleAll(ctx, tx, settled),
     onFailed: (tx, failed) => failAll(ctx, tx, failed),
-    async onSpent(tx, spent) {
-      for (const [network, own] of Map.groupBy(spent, ({ relay }) => relay.network))
-        await chargeBudgets(
-          ctx,
-          tx,
-          networkOf(network),
-          own.map(({ relay, wei }) => ({ move: relay, wei })),
-        )
-    },
+    onSpent: async (_, spent) => ({
+      gas: spent.map(({ relay, wei }) => budgetChange(relay, ctx.gasPrices.worthOf(networkOf(relay.network), wei))),
+      audits: [],
+    }),
   }
 }
 
@@ -55,18 +58,16 @@ async function admit(tx: Tx, relays: readonly Relay[]): Promise<readonly Admissi
   })
 }
 
-async function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
-  for (const [txHash, own] of Map.groupBy(settled, ({ transactionHash }) => transactionHash)) {
-    const transfers = await listTransfers(tx, keysOfRelays(own.map(({ relay }) => relay)))
-    await recordEnded(ctx, tx, transfers, { status: 'swept', txHash })
-  }
+function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<Closing> {
+  const ends = settled.map(({ relay, transactionHash: txHash, wei }) => {
+    return { ...keyOf(relay.subjectId), status: 'swept', txHash, reason: null, wei } as const
+  })
+  return endTransfers(ctx, tx, ends)
 }
 
-async function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
-  for (const [reason, own] of Map.groupBy(failed, ({ fault }) => reasonOf(fault))) {
-    const transfers = await listTransfers(tx, keysOfRelays(own.map(({ relay }) => relay)))
-    await recordEnded(ctx, tx, transfers, { status: 'failed', reason })
-  }
+function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<Closing> {
+  const ends = failed.map(({ relay, fault }) => failedTransfer(keyOf(relay.subjectId), reasonOf(fault)))
+  return endTransfers(ctx, tx, ends)
 }
 
 /** The sweep's own word for why a relay ended. */

@@ -1,10 +1,9 @@
 import { decodeTransferLog, sameAddress } from '@purser/protocol'
-import type { LaneHandler, Receipt } from '../../../chain/port.ts'
+import type { LaneHandler, LaneTransaction, Receipt } from '../../../chain/port.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import { chargeBudgets } from '../gasless.ts'
-import { networkOf, recordEnded } from './outcome.ts'
-import { listInTransaction, markHash } from './tempo-store.ts'
+import { type End, failedTransfer, recordEnded } from './outcome.ts'
+import { listInTransactions, markHash } from './tempo-store.ts'
 import type { TransferRow } from './transfer-store.ts'
 
 /** Name under which the children's lanes know these transactions. */
@@ -22,26 +21,35 @@ export function tempoSweepHandler(deps: Deps): LaneHandler {
       for (const { id, hash } of transactions) await markHash(tx, id, hash)
     },
     async onReplaced(tx, transactions) {
-      for (const { id } of transactions)
-        await recordEnded(ctx, tx, await listInTransaction(tx, id), {
-          status: 'failed',
-          reason: 'nonce-used-elsewhere',
-        })
+      const transfers = await listInTransactions(tx, idsOf(transactions))
+      await recordEnded(
+        ctx,
+        tx,
+        transfers.map((transfer) => failedTransfer(transfer, 'nonce-used-elsewhere')),
+      )
     },
     async onFinal(tx, mined) {
-      for (const { transaction, receipt } of mined) {
-        for (const transfer of await listInTransaction(tx, transaction.id)) {
-          const reason = faultOf(transfer, receipt)
-          const txHash = receipt.transactionHash
-          const end =
-            reason === undefined ? ({ status: 'swept', txHash } as const) : ({ status: 'failed', reason } as const)
-          await recordEnded(ctx, tx, [transfer], end)
-          const wei = receipt.gasUsed * receipt.effectiveGasPrice
-          await chargeBudgets(ctx, tx, networkOf(transfer.network), [{ move: transfer, wei }])
-        }
-      }
+      const receipts = new Map<string, Receipt>(mined.map(({ transaction, receipt }) => [transaction.id, receipt]))
+      const transfers = await listInTransactions(tx, idsOf(mined.map(({ transaction }) => transaction)))
+      const ends = transfers.flatMap((transfer) => {
+        const receipt = receipts.get(transfer.chainTransactionId)
+        return receipt === undefined ? [] : [endOf(transfer, receipt)]
+      })
+      await recordEnded(ctx, tx, ends)
     },
   }
+}
+
+function idsOf(transactions: readonly LaneTransaction[]): readonly string[] {
+  return transactions.map(({ id }) => id)
+}
+
+function endOf(transfer: TransferRow, receipt: Receipt): End {
+  const { sweepId, childAddressId } = transfer
+  const wei = receipt.gasUsed * receipt.effectiveGasPrice
+  const reason = faultOf(transfer, receipt)
+  if (reason !== undefined) return { ...failedTransfer(transfer, reason), wei }
+  return { sweepId, childAddressId, status: 'swept', txHash: receipt.transactionHash, reason: null, wei }
 }
 
 /** Why a block says that the money is not at the master; undefined when it is. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { id } from '../../../platform/ids.ts'
 import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
 
 const Sum = z.object({ raw: z.string().transform((text) => BigInt(text)) })
@@ -68,11 +69,17 @@ export async function assignTransaction(
     where (sweep_id, child_address_id) in (${keysOf(transfers)})`)
 }
 
-export function listInTransaction(tx: Queryable, transactionId: string): Promise<TransferRow[]> {
+const SentRow = TransferRow.extend({ chainTransactionId: id('ctx') })
+
+export function listInTransactions(
+  tx: Queryable,
+  transactionIds: readonly string[],
+): Promise<z.output<typeof SentRow>[]> {
   return tx.many(
-    TransferRow,
+    SentRow,
     sql`
-    select ${columns} from sweep_transfers t where chain_transaction_id = ${transactionId} and status = 'sent' order by from_address`,
+    select ${columns}, t.chain_transaction_id from sweep_transfers t
+    where chain_transaction_id = any(${transactionIds}::text[]) and status = 'sent' order by from_address`,
   )
 }
 
