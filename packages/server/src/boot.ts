@@ -7,7 +7,7 @@ import { authorisedHandler, startAuthorisedLanes, transferHandler } from './feat
 import { startDepositWatcher, sweepRelays, tempoSweepHandler } from './features/wallets/index.ts'
 import { WebhookWorker } from './features/webhooks/index.ts'
 import { partnerPages } from './features/withdrawals/index.ts'
-import { jobs, recurring } from './jobs.ts'
+import { recurring } from './jobs.ts'
 import { openApi, operations } from './operations.ts'
 import type { Deps } from './platform/ctx.ts'
 import { createAuthenticate } from './platform/http/authenticate.ts'
@@ -56,7 +56,7 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
 
 type Built = Awaited<ReturnType<typeof buildDeps>>
 
-/** Of the relayer's networks, where the configuration says nothing. */
+/** Where the configuration says nothing. */
 const leaseMsDefault = 6_000
 
 function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: number): () => Promise<void> {
@@ -74,7 +74,7 @@ function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: num
   const authorisedLanes = startAuthorisedLanes(deps)
   const webhooks = new WebhookWorker(deps)
   built.onDeliveriesWaiting(() => webhooks.wake())
-  const runner = startRunner(deps, jobs, recurring)
+  const runner = startRunner(deps, recurring, leaseMs)
   const deposits = startDepositWatcher(deps, depositPollMsMax === undefined ? {} : { pollMsMax: depositPollMsMax })
   return async () => {
     const planners = [relayer, authorisedLanes, runner, deposits]

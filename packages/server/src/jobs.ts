@@ -3,14 +3,11 @@ import { followTransactions, sweepCallers, voidUnsettled } from './features/paym
 import { sessionRecurring } from './features/sessions/index.ts'
 import { transferRecurring } from './features/transfers/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
-import { screeningJobs, screeningRecurring, walletSweeps } from './features/wallets/index.ts'
+import { screeningRecurring, walletSweeps } from './features/wallets/index.ts'
 import { sweepEvents } from './features/webhooks/index.ts'
 import { followWithdrawals, sweepPayoutHints } from './features/withdrawals/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
-import type { Job, Recurring } from './platform/job.ts'
-
-/** Every queued background job. */
-export const jobs: readonly Job[] = [...screeningJobs]
+import type { Recurring } from './platform/job.ts'
 
 /** Forgets answers kept for Idempotency-Keys after a day. Deleting what is deleted changes nothing. */
 const sweepIdempotency: Recurring = {

@@ -2,7 +2,7 @@ import { decodeUint256, type Network, type TokenInfo, tokenReads } from '@purser
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
-import { pause } from '../platform/work/runner.ts'
+import { pause } from '../platform/work/loop.ts'
 import { createBlockReads } from './block-reads.ts'
 import { createChain, decoded, domainReads, readDomain } from './chain.ts'
 import { fail } from './errors.ts'

@@ -33,6 +33,25 @@ async function ownersOf(): Promise<readonly { readonly owner: string; readonly c
   return database.db.many(Row, leased)
 }
 
+/** Of how many recurring tasks each owner has the lease. */
+async function ownersOfLoops(): Promise<readonly { readonly owner: string; readonly count: number }[]> {
+  const Row = z.object({ owner: z.string(), count: z.number() })
+  const leased = sql`select owner_token as owner, count(*)::integer as count from leases
+    where scope like 'loops/%' and until > clock_timestamp() group by owner_token`
+  return database.db.many(Row, leased)
+}
+
+/** The answer to whether a wallet that is registered now is screened: a recurring task does it. */
+async function isScreened({ base }: Service, address: string): Promise<boolean> {
+  const body = { address, chain: 'base-sepolia', supportedTokens: ['USDC'] }
+  const made = await request(base, { key: deployment.testKey, method: 'POST', path: '/wallet-infra/byo-wallets', body })
+  const wallet = async () =>
+    (await request(base, { key: deployment.testKey, method: 'GET', path: `/wallet-infra/byo-wallets/${made.body.id}` }))
+      .body
+  await expect.poll(async () => (await wallet()).amlStatus, { timeout: 20_000, interval: 100 }).toBe('clear')
+  return true
+}
+
 let signed = 0
 
 /** Verifies a payment and asks for its settlement until it is settled. */
@@ -55,6 +74,8 @@ test('a worker that is paused with its connections open is replaced within secon
   const first = await start('work')
   await expect.poll(ownersOf, { timeout: 10_000 }).toMatchObject([{ count: 8n }])
   const [own] = await ownersOf()
+  await expect.poll(async () => (await ownersOfLoops()).length, { timeout: 10_000 }).toBe(1)
+  const [loops] = await ownersOfLoops()
   const second = await start('work')
   await settle(api)
 
@@ -64,6 +85,10 @@ test('a worker that is paused with its connections open is replaced within secon
   const begun = performance.now()
   await expect.poll(others, { timeout: 10_000, interval: 20 }).toMatchObject([{ count: 8n }])
   expect(performance.now() - begun, 'its leases end by the clock of the database').toBeLessThan(7_000)
+  const otherLoops = async () => (await ownersOfLoops()).filter(({ owner }) => owner !== loops?.owner)
+  await expect.poll(otherLoops, { timeout: 10_000, interval: 20 }).toMatchObject([{ count: loops?.count }])
+  expect(performance.now() - begun, 'recurring tasks too').toBeLessThan(10_000)
+  expect(await isScreened(api, '0x00000000000000000000000000000000000000a1')).toBe(true)
   await settle(api)
   await Promise.all(under)
 

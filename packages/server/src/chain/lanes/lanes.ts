@@ -1,7 +1,7 @@
 import type { Address, Network } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
 import { holdLeases, type Leases } from '../../platform/leases/leases.ts'
-import { pause } from '../../platform/work/runner.ts'
+import { pause } from '../../platform/work/loop.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { NetworkDriver } from './driver.ts'
 import { findNextNonce, insertLane } from './nonce-store.ts'

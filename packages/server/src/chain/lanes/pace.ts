@@ -1,5 +1,5 @@
 import type { Network } from '@purser/protocol'
-import { pause } from '../../platform/work/runner.ts'
+import { pause } from '../../platform/work/loop.ts'
 
 /** Waits for the wake-up or for so long, whichever comes first; without a time, for the wake-up alone. */
 export async function waitForWork(woken: Promise<void>, ms: number | undefined, stopped: AbortSignal): Promise<void> {

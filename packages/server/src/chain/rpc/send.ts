@@ -1,5 +1,5 @@
 import type { Hex } from '@purser/protocol'
-import { pause } from '../../platform/work/runner.ts'
+import { pause } from '../../platform/work/loop.ts'
 import type { SendAnswer } from '../port.ts'
 import type { NodeRpc, RpcAnswer, RpcCall, Voter } from './rpc.ts'
 

@@ -1,6 +1,6 @@
 import type { Network } from '@purser/protocol'
 import { holdLeases } from '../../platform/leases/leases.ts'
-import { pause } from '../../platform/work/runner.ts'
+import { pause } from '../../platform/work/loop.ts'
 import { sendAlone } from './alone.ts'
 import { sendBatch } from './batch.ts'
 import { checkRelays } from './check.ts'

@@ -1,5 +1,5 @@
 import type { Ctx } from '../../platform/ctx.ts'
-import { pause } from '../../platform/work/runner.ts'
+import { pause } from '../../platform/work/loop.ts'
 import { type Facts, type Place, readFacts } from './facts.ts'
 import { listLowestUnmined } from './facts-store.ts'
 

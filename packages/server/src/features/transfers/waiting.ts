@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/db/db.ts'
-import { pause } from '../../platform/work/runner.ts'
+import { pause } from '../../platform/work/loop.ts'
 import { listDecided, type TransferId } from './store.ts'
 
 const lookMs = 30

@@ -5,14 +5,12 @@ import { isProblem } from '../../platform/errors.ts'
 import { type ByoWalletId, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
-import { enqueue } from '../../platform/work/queue.ts'
 import { networkFor } from '../chains/index.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
 import { refuseServiceAddress, refuseToken } from './contracts.ts'
 import { unwatchAddress, watchAddress } from './deposits/watch.ts'
 import { fail } from './errors.ts'
 import type { ByoWallet, NewByoWallet, WalletChange } from './schema.ts'
-import { screenNewWallet } from './screening/jobs.ts'
 import {
   type ByoWalletRow,
   findByoWallet,
@@ -29,7 +27,7 @@ import {
  * is said to be so even when the plan is full.
  */
 export async function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoWallet> {
-  const { organisationId, environment } = ctx.tenant
+  const { environment } = ctx.tenant
   const network = networkFor(request.chain, environment)
   refuseUnknownTokens(network, request.supportedTokens)
   refuseUnwatchable(ctx, network)
@@ -54,7 +52,6 @@ export async function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promis
     await watchAddress(ctx, tx, { ...wallet, walletId: wallet.id })
     const details = { address: wallet.address, chain: wallet.chain, network: wallet.network }
     await ctx.audit(tx, { action: 'wallets.byo.create', target: wallet.id, details })
-    await enqueue(ctx, tx, screenNewWallet, { organisationId, environment, walletId: wallet.id })
     await ctx.idempotency?.commit(tx, wallet.id)
     return shown(wallet)
   })

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { z } from 'zod'
 import type { Log } from '../log.ts'
-import { createLocks } from './locks.ts'
 
 /** A statement and its values, kept apart: values never become SQL text. */
 export interface Sql {
@@ -83,11 +82,6 @@ export interface Db extends Queryable {
    * Inside a verb that already runs in a transaction it joins that one.
    */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
-  /**
-   * Runs the work while no other process, and nothing else in this one, holds the lock. It is let go when the process or the
-   * connection that holds all of this process's locks dies; `lost` tells.
-   */
-  exclusively(lockName: string, work: (lost: AbortSignal) => Promise<void>): Promise<'done' | 'taken'>
   close(): Promise<void>
 }
 
@@ -174,16 +168,11 @@ export function openDb(options: DbOptions): Db {
   })
   // Lost between two statements of a transaction, nobody else would hear of it and the process would end; the next statement fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
-  const locks = createLocks({ ...config, statement_timeout: 0 })
   return {
     kind: 'db',
     ...queryableOn(pool as unknown as pg.ClientBase),
     tx: (work, txOptions) => inTransaction(pool, work, txOptions),
-    exclusively: locks.exclusively,
-    async close() {
-      await locks.close()
-      await pool.end()
-    },
+    close: () => pool.end(),
   }
 }
 
@@ -227,7 +216,7 @@ function beginWithIdle(idleMsMax: number): string {
 }
 
 /** A `Db` whose statements and transactions all run inside the given transaction, so a whole verb commits at once. */
-export function dbInside(tx: Tx, db: Db): Db {
+export function dbInside(tx: Tx): Db {
   return {
     kind: 'db',
     one: tx.one,
@@ -235,7 +224,6 @@ export function dbInside(tx: Tx, db: Db): Db {
     many: tx.many,
     run: tx.run,
     tx: (work) => work(tx),
-    exclusively: db.exclusively,
     close: () => Promise.reject(new Error('a transaction cannot close the pool')),
   }
 }

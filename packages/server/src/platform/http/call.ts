@@ -107,7 +107,7 @@ async function answerOnceInTransaction(
     return await ctx.db.tx(async (tx) => {
       const claim = await idempotency.claimInTransaction(ctx, tx, asked)
       if (claim.kind === 'answered') return replayed(claim.answer)
-      const fresh = await answer({ ...ctx, db: dbInside(tx, ctx.db) }, operation, request)
+      const fresh = await answer({ ...ctx, db: dbInside(tx) }, operation, request)
       await idempotency.storeInTransaction(ctx, tx, asked, storable(fresh), secret)
       return fresh
     })

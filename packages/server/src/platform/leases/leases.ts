@@ -1,6 +1,6 @@
 import { bytesToHex } from '@purser/protocol'
 import type { Deps } from '../ctx.ts'
-import { pause } from '../work/runner.ts'
+import { pause } from '../work/loop.ts'
 import {
   type HeldLeases,
   insertShares,
@@ -23,7 +23,10 @@ export interface LeaseOptions {
 
 /** The shares that this process works on. */
 export interface Leases {
-  /** Those of the scope that it holds, as far as it knows; what is written under them is fenced by the rows. */
+  /**
+   * Those of the scope that it has, as far as it knows: none once it could not renew them for their length, as after a pause of the process.
+   * What is written under them is fenced by the rows.
+   */
   held(scope: string): HeldLeases
   /** Ends them at once. What works under them has ended before. */
   stop(): Promise<void>
@@ -43,11 +46,15 @@ export function holdLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Le
   const stopping = new AbortController()
   let leases: readonly Lease[] = []
   let areRowsThere = false
+  /** Until when the leases last certainly, by a clock that nobody sets. */
+  let endsAtMs = 0
 
   const takeFree = async (): Promise<number> => {
     const others = shares.filter((share) => !leases.some((lease) => isSame(lease, share)))
     if (others.length === 0) return leaseMs
+    const beganAtMs = performance.now()
     const taken = await takeLeases(db, others, { ownerToken, leaseMs })
+    if (leases.length === 0) endsAtMs = beganAtMs + leaseMs
     leases = [...leases, ...taken]
     for (const scope of new Set(taken.map((lease) => lease.scope))) onTaken(scope)
     const waiting = others.filter((share) => !taken.some((lease) => isSame(lease, share)))
@@ -58,7 +65,9 @@ export function holdLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Le
     if (!areRowsThere) await insertShares(db, shares)
     areRowsThere = true
     if (leases.length > 0) {
+      const beganAtMs = performance.now()
       const renewed = await renewLeases(db, leases, { ownerToken, leaseMs })
+      endsAtMs = beganAtMs + leaseMs
       if (renewed.length < leases.length) log.warn({ lost: leases.length - renewed.length }, 'leases were lost')
       leases = renewed
     }
@@ -74,7 +83,10 @@ export function holdLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Le
     }
   })()
   return {
-    held: (scope) => ({ scope, ownerToken, leaseMs, leases: leases.filter((lease) => lease.scope === scope) }),
+    held(scope) {
+      const current = performance.now() < endsAtMs ? leases.filter((lease) => lease.scope === scope) : []
+      return { scope, ownerToken, leaseMs, leases: current }
+    },
     async stop() {
       stopping.abort()
       await loop

@@ -1,76 +1,134 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
-import { instantOf } from '../clock.ts'
 import type { Deps } from '../ctx.ts'
-import { sql } from '../db/db.ts'
-import { job } from '../job.ts'
-import { enqueue, leaseJobs } from './queue.ts'
-import { startRunner } from './runner.ts'
+import { openDb, sql } from '../db/db.ts'
+import type { Recurring } from '../job.ts'
+import { insertShares, takeLeases } from '../leases/store.ts'
+import { createLog } from '../log.ts'
+import { startLoop } from './loop.ts'
+import { type Runner, scopeOf, startRunner } from './runner.ts'
 
 let database: TestDatabase
 let deps: Deps
+const runners: Runner[] = []
 
 beforeAll(async () => {
   database = await freshDatabase()
   deps = toyDeps(database.db)
 })
+afterEach(async () => {
+  for (const runner of runners.splice(0)) await runner.stop()
+  await database.db.run(sql`delete from leases`)
+})
 afterAll(() => database.drop())
 
-const Payload = z.strictObject({ name: z.string() })
-const retry = { attemptsMax: 2, delayMsFirst: 1, delayMsMax: 1 }
-
-function countJobs(where: 'dead' | 'waiting'): Promise<{ count: bigint }> {
-  const dead = where === 'dead'
-  return database.db.one(
-    z.object({ count: z.bigint() }),
-    sql`select count(*) as count from jobs where (dead_at is not null) = ${dead}`,
-  )
+function start(recurring: readonly Recurring[], { leaseMs = 60_000, own = deps } = {}): Runner {
+  const runner = startRunner(own, recurring, leaseMs)
+  runners.push(runner)
+  return runner
 }
 
-test('a job runs if and only if the transaction that queued it commits, once', async () => {
-  const ran: string[] = []
-  const noted = job({ name: 'toy.note', payload: Payload, retry, run: async (_ctx, { name }) => void ran.push(name) })
-  await database.db.tx((tx) => enqueue(deps, tx, noted, { name: 'kept' }))
-  await database.db
-    .tx(async (tx) => {
-      await enqueue(deps, tx, noted, { name: 'undone' })
-      throw new Error('no')
-    })
-    .catch(() => undefined)
-  const runners = [startRunner(deps, [noted], []), startRunner(deps, [noted], [])]
-  await expect.poll(() => countJobs('waiting')).toEqual({ count: 0n })
-  await Promise.all(runners.map((runner) => runner.stop()))
-  expect(ran).toEqual(['kept'])
+/** A task that notes when it ran, by the clock that nobody sets. */
+function aTask(everyMs = 10) {
+  const ranAtMs: number[] = []
+  const task: Recurring = { name: 'toy.task', everyMs, run: async () => void ranAtMs.push(performance.now()) }
+  return { task, ranAtMs }
+}
+
+test('of several processes one at a time runs a task, and when it stops another does at once', async () => {
+  let inside = 0
+  let insideMost = 0
+  const counts = [0, 0, 0]
+  const own = counts.map((_, index) =>
+    start([
+      {
+        name: 'toy.shared',
+        everyMs: 5,
+        run: async () => {
+          inside += 1
+          insideMost = Math.max(insideMost, inside)
+          await database.db.run(sql`select pg_sleep(0.01)`)
+          counts[index] = (counts[index] ?? 0) + 1
+          inside -= 1
+        },
+      },
+    ]),
+  )
+  const running = () => counts.filter((count) => count > 0).length
+  await expect.poll(() => Math.max(...counts)).toBeGreaterThan(5)
+  expect(running()).toBe(1)
+  const first = counts.findIndex((count) => count > 0)
+  await own[first]?.stop()
+  const before = counts[first]
+  await expect.poll(running, { timeout: 25_000 }).toBe(2)
+  expect([insideMost, counts[first]]).toEqual([1, before])
 })
 
-test('a job that keeps failing is tried as often as it says and then lies dead, with its error', async () => {
+test('a task whose process vanished with its connections open is run by another when the lease ends, and not before', async () => {
+  const { task, ranAtMs } = aTask()
+  const leaseMs = 1_500
+  const shares = [{ scope: scopeOf(task), shard: 0 }]
+  await insertShares(database.db, shares)
+  const vanished = openDb({ url: database.url, connectionsMax: 1, log: createLog({ level: 'silent' }) })
+  const beganAtMs = performance.now()
+  await takeLeases(vanished, shares, { ownerToken: 'vanished', leaseMs })
+  start([task], { leaseMs })
+  await expect.poll(() => ranAtMs.length, { timeout: 10_000 }).toBeGreaterThan(0)
+  await vanished.close()
+  expect((ranAtMs[0] ?? 0) - beganAtMs).toBeGreaterThan(leaseMs - 50)
+  expect((ranAtMs[0] ?? 0) - beganAtMs).toBeLessThan(leaseMs + 1_500)
+})
+
+test('a process whose leases ended while it could not renew them begins nothing, though the database has no other holder', async () => {
+  const { task, ranAtMs } = aTask()
+  // Statements of this process reach the database no more; its timers run.
+  const { promise: never, reject } = Promise.withResolvers<never>()
+  never.catch(() => undefined)
+  let isCut = false
+  const cut: Deps['db'] = {
+    ...database.db,
+    many: (row, statement) => (isCut ? never : database.db.many(row, statement)),
+    one: (row, statement) => (isCut ? never : database.db.one(row, statement)),
+    run: (statement) => (isCut ? never : database.db.run(statement)),
+  }
+  const loops = startRunner({ ...deps, db: cut }, [task], 400)
+  await expect.poll(() => ranAtMs.length).toBeGreaterThan(2)
+  isCut = true
+  const cutAtMs = performance.now()
+  const Past = z.object({ isPast: z.boolean() })
+  const ended = sql`select until < clock_timestamp() - interval '500 ms' as is_past from leases where scope = ${scopeOf(task)}`
+  await expect.poll(() => database.db.one(Past, ended), { timeout: 10_000 }).toEqual({ isPast: true })
+  expect(ranAtMs.length).toBeGreaterThan(2)
+  expect(Math.max(...ranAtMs) - cutAtMs, 'nothing later than the length of a lease').toBeLessThan(450)
+  isCut = false
+  reject(new Error('the process is back'))
+  await loops.stop()
+})
+
+test('a task that is due once an hour runs as soon as its lease is taken', async () => {
+  const { task, ranAtMs } = aTask(3_600_000)
+  start([task])
+  await expect.poll(() => ranAtMs.length).toBe(1)
+})
+
+test('a task that fails is run again, counts as failed, and delays no other', async () => {
+  const { task, ranAtMs } = aTask()
   let tries = 0
-  const failing = job({
+  const failing: Recurring = {
     name: 'toy.fail',
-    payload: Payload,
-    retry,
+    everyMs: 10,
     run: async () => {
       tries += 1
       throw new Error('always')
     },
-  })
-  await database.db.tx((tx) => enqueue(deps, tx, failing, { name: 'x' }))
-  const runner = startRunner(deps, [failing], [])
-  await expect.poll(() => countJobs('dead')).toEqual({ count: 1n })
-  await runner.stop()
-  expect(tries).toBe(2)
-})
-
-test('a job leased by a process that died is given to another when the lease ends, and not before', async () => {
-  const lost = job({ name: 'toy.lost', payload: Payload, retry, run: async () => undefined })
-  await database.db.tx((tx) => enqueue(deps, tx, lost, { name: 'y' }))
-  const now = deps.clock.now().getTime()
-  const lease = (atMs: number) => leaseJobs(database.db, instantOf(atMs), { most: 10, leaseMs: 1_000 })
-  expect((await lease(now + 10)).map((entry) => entry.name)).toEqual(['toy.lost'])
-  expect(await lease(now + 900)).toEqual([])
-  expect((await lease(now + 2_000)).map((entry) => entry.attempt)).toEqual([2])
+  }
+  start([failing, task])
+  await expect.poll(() => Math.min(tries, ranAtMs.length)).toBeGreaterThan(3)
+  const text = await deps.metrics.registry.metrics()
+  expect(text).toMatch(/purser_jobs_total\{job="toy.fail",outcome="failed"\} [4-9]/)
+  expect(text).toMatch(/purser_jobs_total\{job="toy.task",outcome="done"\} /)
 })
 
 test('stopping waits for the work under way', async () => {
@@ -86,10 +144,34 @@ test('stopping waits for the work under way', async () => {
       done = true
     },
   }
-  const runner = startRunner(deps, [], [slow])
+  const runner = start([slow])
   await started.promise
   const stopped = runner.stop()
   gate.resolve()
   await stopped
   expect(done).toBe(true)
+})
+
+test('a loop that is woken during a run runs once more at once, and one that returns a time waits for that', async () => {
+  let runs = 0
+  const first = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  const loop = startLoop({
+    name: 'toy.loop',
+    everyMs: 3_600_000,
+    log: deps.log,
+    run: async () => {
+      runs += 1
+      first.resolve()
+      await gate.promise
+      return runs < 5 ? 1 : undefined
+    },
+  })
+  await first.promise
+  loop.wake()
+  gate.resolve()
+  await expect.poll(() => runs).toBe(5)
+  loop.wake()
+  await expect.poll(() => runs).toBe(6)
+  await loop.stop()
 })

@@ -1,7 +1,7 @@
 import type { Network } from '@purser/protocol'
 import type { Deps, Environment } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
-import { pause } from '../../../platform/work/runner.ts'
+import { pause } from '../../../platform/work/loop.ts'
 import { type Lease, releaseLease, renewLease, takeLease } from './cursor-store.ts'
 import { createFollower } from './follow.ts'
 import { pollMsOf } from './pace.ts'

@@ -1,36 +1,29 @@
-import { z } from 'zod'
-import { id } from '../../../platform/ids.ts'
-import { type Job, job, type Recurring } from '../../../platform/job.ts'
+import type { Recurring } from '../../../platform/job.ts'
 import { listDueDeposits } from './deposit-store.ts'
 import { screenDeposits } from './deposits.ts'
 import { followList } from './follow.ts'
 import { reportHolds } from './holds.ts'
 import { screenWallets } from './screen.ts'
-import { findWalletToScreen, listDueWallets } from './store.ts'
-
-/** Screens a wallet as soon as it is registered. Running it again screens again; the daily work has it too, should this one die. */
-export const screenNewWallet: Job = job({
-  name: 'wallets.screen-new',
-  payload: z.strictObject({ organisationId: id('org'), environment: z.enum(['test', 'live']), walletId: id('byw') }),
-  retry: { attemptsMax: 5, delayMsFirst: 1_000, delayMsMax: 60_000 },
-  async run(ctx, { walletId, ...tenant }) {
-    const wallet = await findWalletToScreen(ctx.db, tenant, walletId)
-    if (wallet !== undefined) await screenWallets(ctx, [wallet])
-  },
-})
+import { listDueWallets } from './store.ts'
 
 /** Most wallets of one run; the next run goes on. */
 const batchesMax = 50
 
+/** Makes due whom a new list concerns. What was compared is stored with what is due, so that twice is once. */
+const followSanctions: Recurring = {
+  name: 'wallets.follow-sanctions',
+  everyMs: 5_000,
+  run: followList,
+}
+
 /**
- * Screens the wallets whose time has come. When each is due is in its row, so another process goes on where one died, and a wallet that is
- * screened twice is only asked about twice.
+ * Screens the wallets whose time has come, which for a new one is at once. When each is due is in its row, so another process goes on where one
+ * died, and a wallet that is screened twice is only looked up twice.
  */
 const screenDueWallets: Recurring = {
   name: 'wallets.screen-due',
-  everyMs: 5_000,
+  everyMs: 500,
   async run(ctx) {
-    await followList(ctx)
     for (let batch = 0; batch < batchesMax; batch++) {
       const due = await listDueWallets(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)
       await screenWallets(ctx, due)
@@ -64,5 +57,9 @@ const screenDueDeposits: Recurring = {
   },
 }
 
-export const screeningJobs: readonly Job[] = [screenNewWallet]
-export const screeningRecurring: readonly Recurring[] = [refreshSanctions, screenDueWallets, screenDueDeposits]
+export const screeningRecurring: readonly Recurring[] = [
+  refreshSanctions,
+  followSanctions,
+  screenDueWallets,
+  screenDueDeposits,
+]

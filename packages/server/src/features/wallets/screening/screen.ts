@@ -38,7 +38,10 @@ export async function screenWallets(ctx: WorkCtx, wallets: readonly DueWallet[])
     ctx,
     wallets.map(({ address }) => address),
   )
-  for (const wallet of wallets) await writeWallet(ctx, wallet, asked)
+  for (const wallet of wallets)
+    await writeWallet(ctx, wallet, asked).catch((error: unknown) =>
+      ctx.log.error({ err: error, walletId: wallet.id }, 'the screening of a wallet could not be stored; it stays due'),
+    )
 }
 
 async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: Asked): Promise<void> {

@@ -24,20 +24,6 @@ export function listDueWallets(db: Queryable, now: Date, most: number): Promise<
   )
 }
 
-/** One wallet, due or not; undefined once it is deleted. */
-export function findWalletToScreen(
-  db: Queryable,
-  tenant: Tenant,
-  walletId: ByoWalletId,
-): Promise<DueWallet | undefined> {
-  return db.maybeOne(
-    DueWallet,
-    sql`
-    select id, organisation_id, environment, address from byo_wallets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId} and deleted_at is null`,
-  )
-}
-
 /** Drawn before the sources are asked. */
 export async function drawTicket(db: Queryable): Promise<bigint> {
   return (await db.one(z.object({ ticket: z.bigint() }), sql`select nextval('screening_tickets') as ticket`)).ticket

@@ -1,4 +1,4 @@
-import { pause } from '../../../platform/work/runner.ts'
+import { pause } from '../../../platform/work/loop.ts'
 
 export interface Loop {
   /** Has the step run now, and once more where it is running. Never throws. */

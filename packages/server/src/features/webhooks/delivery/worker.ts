@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
-import { pause } from '../../../platform/work/runner.ts'
+import { pause } from '../../../platform/work/loop.ts'
 import type { WebhookId } from '../store.ts'
 import { HeldEndpoint, shareFirst, shareMax } from './endpoint.ts'
 import { fanOut } from './fan-out.ts'
