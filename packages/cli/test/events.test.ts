@@ -19,7 +19,7 @@ test('every event type is listed, and each of them triggered is delivered to a w
   const hook = await stage.hook(org)
   const { code, stdout } = await run(['trigger', '--list'])
   const types = stdout.trim().split('\n')
-  expect([code, types.length]).toEqual([0, 20])
+  expect([code, types.length]).toEqual([0, 22])
   expect((await json(['trigger', '--list'])).map(({ type }: { type: string }) => type)).toEqual(types)
   for (const type of types) {
     const event = await json(['trigger', type])
@@ -41,7 +41,7 @@ test('events are listed newest first, of one type, as many as asked for, and one
   await stage.publish(own, 2, 'vault.expired')
   const list = async (args: readonly string[]) =>
     JSON.parse((await run(['events', 'list', ...args, '--format', 'json'], own.testKey)).stdout)
-  expect(await list([])).toHaveLength(20)
+  expect(await list([])).toHaveLength(22)
   const all = await list(['--type', 'vault.persisted', '--limit', '1000'])
   expect(all.map(({ id }: { id: string }) => id)).toEqual(ids.sort().reverse())
   const people = await run(['events', 'list', '--type', 'vault.expired'], own.testKey)

@@ -117,6 +117,15 @@ const samples: WebhookPayloads = {
     completedAt: now.toISOString(),
   },
   'withdrawal.failed': { withdrawalId: 'wdr_1', reason: 'refused', failedAt: now.toISOString() },
+  'usage.threshold': {
+    kind: 'payments',
+    percent: 80,
+    used: 80,
+    limit: 100,
+    month: '2026-11',
+    reachedAt: now.toISOString(),
+  },
+  'member.invited': { accountId: 'acc_1', email: 'a@example.com', role: 'member', invitedAt: now.toISOString() },
   'webhook.disabled': { webhookId: 'wh_1', disabledAt: now.toISOString() },
   'webhook.test': { webhookId: 'wh_1' },
 }

@@ -6175,6 +6175,8 @@ export const tools: readonly Tool[] = [
             "withdrawal.updated",
             "withdrawal.completed",
             "withdrawal.failed",
+            "usage.threshold",
+            "member.invited",
             "webhook.disabled",
             "webhook.test"
           ]

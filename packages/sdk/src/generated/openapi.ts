@@ -3060,6 +3060,144 @@ export interface webhooks {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "usage.threshold": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event usage.threshold. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "usage.threshold";
+                        readonly payload: {
+                            readonly kind: string;
+                            readonly percent: number;
+                            readonly used: number;
+                            readonly limit: number;
+                            readonly month: string;
+                            /** Format: date-time */
+                            readonly reachedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "member.invited": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event member.invited. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "member.invited";
+                        readonly payload: {
+                            readonly accountId: string;
+                            readonly email: string;
+                            readonly role: string;
+                            /** Format: date-time */
+                            readonly invitedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "webhook.disabled": {
         readonly parameters: {
             readonly query?: never;
@@ -12362,7 +12500,7 @@ export interface operations {
                 readonly "application/json": {
                     /** @example https://example.com/webhooks */
                     readonly url: string;
-                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test")[];
+                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
                 };
             };
         };
@@ -12541,7 +12679,7 @@ export interface operations {
                 readonly "application/json": {
                     /** @example https://example.com/webhooks */
                     readonly url?: string;
-                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test")[];
+                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
                     readonly isActive?: boolean;
                 };
             };
@@ -12919,7 +13057,7 @@ export interface operations {
             readonly query?: {
                 readonly limit?: number;
                 readonly cursor?: string;
-                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test";
+                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
             };
             readonly header?: never;
             readonly path?: never;
@@ -13066,7 +13204,7 @@ export interface operations {
             readonly content: {
                 readonly "application/json": {
                     /** @enum {string} */
-                    readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "webhook.disabled" | "webhook.test";
+                    readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
                 };
             };
         };

@@ -108,6 +108,15 @@ const members: { readonly [T in WebhookEventType]: { readonly [M in keyof Webhoo
     completedAt: 'text',
   },
   'withdrawal.failed': { withdrawalId: 'text', reason: 'text', failedAt: 'text' },
+  'usage.threshold': {
+    kind: 'text',
+    percent: 'integer',
+    used: 'integer',
+    limit: 'integer',
+    month: 'text',
+    reachedAt: 'text',
+  },
+  'member.invited': { accountId: 'text', email: 'text', role: 'text', invitedAt: 'text' },
   'webhook.disabled': { webhookId: 'text', disabledAt: 'text' },
   'webhook.test': { webhookId: 'text' },
 }

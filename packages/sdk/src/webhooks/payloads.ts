@@ -111,6 +111,22 @@ export type WebhookPayloads = {
     readonly completedAt: string
   }
   readonly 'withdrawal.failed': { readonly withdrawalId: string; readonly reason: string; readonly failedAt: string }
+  /** 80 or 100 % of what the plan grants is used; once for each calendar month (UTC), kind and limit. `kind` is a member of `billing.usage`. */
+  readonly 'usage.threshold': {
+    readonly kind: string
+    readonly percent: number
+    readonly used: number
+    readonly limit: number
+    readonly month: string
+    readonly reachedAt: string
+  }
+  /** Somebody was invited to the organisation. */
+  readonly 'member.invited': {
+    readonly accountId: string
+    readonly email: string
+    readonly role: string
+    readonly invitedAt: string
+  }
   /** An endpoint failed for five days and gets nothing more until it is turned on again. */
   readonly 'webhook.disabled': { readonly webhookId: string; readonly disabledAt: string }
   /** Somebody asked for a delivery to see whether it arrives. */

@@ -63,7 +63,6 @@ test('an account that does not exist is 404, and a body that names nobody or two
   const faulty = [
     { role: 'member' },
     { accountId: unknown, email: anEmail(), role: 'member' },
-    { accountId: unknown },
     { accountId: unknown, role: 'god' },
     { email: 'nobody', role: 'member' },
   ]

@@ -30,6 +30,9 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
     if (!(await insertMember(tx, organisationId, member))) throw fail('already-a-member')
     const details = { role: request.role }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.add', target: account.id, details })
+    const { role, createdAt } = member
+    const payload = { accountId: account.id, email: account.email, role, invitedAt: createdAt.toISOString() }
+    await ctx.publish(tx, 'member.invited', payload)
     return shown(await getMember(tx, ctx, account.id))
   })
 }

@@ -5,7 +5,16 @@ import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/d
 import { gather } from '../../platform/db/gather.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
-import { gasLockName, limitError, lockCounter, monthOf, planOf, plans } from '../plans/index.ts'
+import {
+  gasLockName,
+  limitError,
+  lockCounter,
+  monthOf,
+  planOf,
+  plans,
+  reportThresholds,
+  unlimited,
+} from '../plans/index.ts'
 import { refused } from './credential.ts'
 import { fail } from './errors.ts'
 import { readFunds } from './funds.ts'
@@ -135,7 +144,15 @@ async function recordRound(tx: Tx, group: readonly Candidate[], limits: RecordLi
   const made = candidates.filter(({ payment }) => verdicts.get(payment.id) === 'recorded')
   if (made.length > 0 && ctx.eventsCommitted !== undefined) tx.afterCommit(ctx.eventsCommitted)
   await commitKeys(tx, made)
+  if (made.length > 0) await reportPaymentsUsed(tx, ctx, plans[plan].paymentsPerMonth)
   return group.map(({ payment }) => verdicts.get(payment.id) ?? 'duplicate')
+}
+
+/** The round holds the organisation's lock for payments, so that nobody else counts meanwhile. */
+async function reportPaymentsUsed(tx: Tx, ctx: Ctx, limit: number): Promise<void> {
+  if (limit === unlimited) return
+  const used = await lockCounter(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))
+  await reportThresholds(tx, ctx, { kind: 'payments', limit, used })
 }
 
 /** Of copies that came together only the first can be recorded, and the others take nobody's place. */

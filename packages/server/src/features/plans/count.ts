@@ -4,6 +4,7 @@ import { limitError } from './errors.ts'
 import { unlimited } from './plans.ts'
 import { periodOf, quotas, type UsageKind } from './quotas.ts'
 import { addToCounter, lockCounter, planOf } from './store.ts'
+import { reportThresholds } from './thresholds.ts'
 
 /**
  * Counts one more of a kind in the transaction that makes it, or refuses with the document's limit error. The counter
@@ -11,7 +12,7 @@ import { addToCounter, lockCounter, planOf } from './store.ts'
  */
 export async function countOrRefuse(
   tx: Tx,
-  ctx: Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl'>,
+  ctx: Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl' | 'publish'>,
   kind: UsageKind,
 ): Promise<void> {
   const period = periodOf(kind, ctx.clock.now())
@@ -19,4 +20,5 @@ export async function countOrRefuse(
   const used = await lockCounter(tx, ctx.tenant, kind, period)
   if (limit !== unlimited && used >= limit) throw limitError(ctx, quotas[kind].code, limit, used)
   await addToCounter(tx, ctx.tenant, kind, period, 1)
+  await reportThresholds(tx, ctx, { kind, limit, used: used + 1 })
 }

@@ -16,4 +16,5 @@ export {
   planOf,
   setCounter,
 } from './store.ts'
+export { reportThresholds } from './thresholds.ts'
 export { type ShownUsage, type UsageFigure, usageOf } from './usage.ts'

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aWorld, type World } from '../../../test/world.ts'
+import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { addToCounter, countOrRefuse, lockCounter, monthAround, monthOf, plans, usageKinds } from './index.ts'
 import { quotas } from './quotas.ts'
 
@@ -38,7 +39,7 @@ test.each(usageKinds)(
   async (kind) => {
     const org = await world.organisation('hobby')
     const { deps } = world.server
-    const ctx = { ...deps, tenant: { organisationId: org.id, environment: 'test' as const } }
+    const ctx = forTenant(systemCtx(deps), { organisationId: org.id, environment: 'test' })
     const limit = quotas[kind].limitOf(plans.hobby)
     const period = quotas[kind].per === 'month' ? monthOf(deps.clock.now()) : 'all'
     const room = Math.min(limit, 3)
@@ -67,7 +68,8 @@ test('a counter counts for one organisation and one environment', async () => {
     { organisationId: one.id, environment: 'live' as const },
     { organisationId: other.id, environment: 'test' as const },
   ]
-  for (const tenant of tenants) await deps.db.tx((tx) => countOrRefuse(tx, { ...deps, tenant }, 'webhooks'))
+  for (const tenant of tenants)
+    await deps.db.tx((tx) => countOrRefuse(tx, forTenant(systemCtx(deps), tenant), 'webhooks'))
   for (const tenant of tenants) {
     expect(await deps.db.tx((tx) => lockCounter(tx, tenant, 'webhooks', 'all'))).toBe(1)
   }

@@ -10,6 +10,7 @@ import {
   type Plan,
   periodOf,
   quotas,
+  reportThresholds,
   type UsageKind,
   unlimited,
   usageOf,
@@ -20,7 +21,7 @@ import type { VaultQuota } from './schema.ts'
 import type { VaultRow } from './store.ts'
 import { isGone } from './vault.ts'
 
-type Limits = Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl'>
+type Limits = Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl' | 'publish'>
 type VaultKind = Extract<UsageKind, 'activeVaults' | 'persistedVaults' | 'storageBytes'>
 
 /** In the order in which everybody locks them. */
@@ -42,14 +43,15 @@ export async function takeOrRefuse(tx: Tx, ctx: Limits, plan: Plan, { kind, coun
   const now = ctx.clock.now()
   const period = periodOf(kind, now)
   const limit = quotas[kind].limitOf(plan)
-  if (limit !== unlimited) {
-    const used = await lockCounter(tx, ctx.tenant, kind, period)
-    if (used + count > limit) {
-      const current = used - (await notCounted(tx, ctx.tenant, kind, now))
-      if (current + count > limit) throw limitError(ctx, quotas[kind].code, limit, current)
-    }
+  if (limit === unlimited) return addToCounter(tx, ctx.tenant, kind, period, count)
+  const used = await lockCounter(tx, ctx.tenant, kind, period)
+  const exact = async () => used + count - (await notCounted(tx, ctx.tenant, kind, now))
+  if (used + count > limit) {
+    const wanted = await exact()
+    if (wanted > limit) throw limitError(ctx, quotas[kind].code, limit, wanted - count)
   }
   await addToCounter(tx, ctx.tenant, kind, period, count)
+  await reportThresholds(tx, ctx, { kind, limit, used: used + count, exact })
 }
 
 /** Holds the counter of storage until the transaction ends and answers what is used, without what is gone and not swept. */

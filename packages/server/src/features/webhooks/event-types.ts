@@ -96,6 +96,15 @@ export const eventPayloads = {
     completedAt: Time,
   }),
   'withdrawal.failed': z.object({ withdrawalId: Text, reason: Text, failedAt: Time }),
+  'usage.threshold': z.object({
+    kind: Text,
+    percent: z.int(),
+    used: z.int(),
+    limit: z.int(),
+    month: Text,
+    reachedAt: Time,
+  }),
+  'member.invited': z.object({ accountId: Text, email: Text, role: Text, invitedAt: Time }),
   'webhook.disabled': z.object({ webhookId: Text, disabledAt: Time }),
   'webhook.test': z.object({ webhookId: Text }),
 } as const

@@ -120,6 +120,20 @@ const samples: { readonly [T in EventType]: (of: Source) => Payload<T> } = {
     completedAt: of.at(),
   }),
   'withdrawal.failed': (of) => ({ withdrawalId: of.id('wdr'), reason: 'partner-refused', failedAt: of.at() }),
+  'usage.threshold': (of) => ({
+    kind: 'payments',
+    percent: 80,
+    used: 8_000,
+    limit: 10_000,
+    month: of.at().slice(0, 7),
+    reachedAt: of.at(),
+  }),
+  'member.invited': (of) => ({
+    accountId: of.id('acc'),
+    email: 'agent@example.com',
+    role: 'member',
+    invitedAt: of.at(),
+  }),
   'webhook.disabled': (of) => ({ webhookId: of.id('wh'), disabledAt: of.at() }),
   'webhook.test': (of) => ({ webhookId: of.id('wh') }),
 }

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { unlimited } from './plans.ts'
+import { monthOf, type UsageKind } from './quotas.ts'
+
+/** Shares of a quota, in percent, whose use is reported. */
+const thresholds = [80, 100] as const
+
+export interface Counted {
+  readonly kind: UsageKind
+  /** What the plan grants. */
+  readonly limit: number
+  /** The counter as this transaction leaves it. */
+  readonly used: number
+  /** What is used, where the counter holds things that count no more; read only where the counter has reached a threshold. */
+  readonly exact?: () => Promise<number>
+}
+
+/**
+ * Publishes `usage.threshold` where the transaction brings what is used to 80 or 100 % of the plan's quota: once for each calendar month
+ * (UTC), limit and share, so that use that goes up and down is reported once, and a changed plan anew. Of two shares that are
+ * reached at once the greater is reported. The caller holds the counter, so that two writers cannot both be the first.
+ */
+export async function reportThresholds(
+  tx: Tx,
+  ctx: Pick<Ctx, 'tenant' | 'clock' | 'publish'>,
+  { kind, limit, used, exact }: Counted,
+): Promise<void> {
+  if (reachedBy(used, limit).length === 0) return
+  const reachedAt = ctx.clock.now()
+  const quota = { kind, limit, month: monthOf(reachedAt) }
+  const reported = await listReported(tx, ctx.tenant, quota)
+  const isNew = (percent: number): boolean => !reported.includes(percent)
+  if (!reachedBy(used, limit).some(isNew)) return
+  const current = exact === undefined ? used : await exact()
+  const fresh = reachedBy(current, limit).filter(isNew)
+  const percent = fresh.at(-1)
+  if (percent === undefined) return
+  await insertReported(tx, ctx.tenant, quota, { percents: fresh, reachedAt })
+  const payload = { kind, percent, used: current, limit, month: quota.month, reachedAt: reachedAt.toISOString() }
+  await ctx.publish(tx, 'usage.threshold', payload)
+}
+
+/** The shares that are used, the smallest first. */
+function reachedBy(used: number, limit: number): readonly number[] {
+  return limit === unlimited ? [] : thresholds.filter((percent) => used * 100 >= limit * percent)
+}
+
+interface MonthlyQuota {
+  readonly kind: UsageKind
+  readonly limit: number
+  readonly month: string
+}
+
+async function listReported(
+  db: Queryable,
+  tenant: Tenant,
+  { kind, limit, month }: MonthlyQuota,
+): Promise<readonly number[]> {
+  const rows = await db.many(
+    z.object({ percent: z.number() }),
+    sql`
+    select percent from usage_thresholds
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and month = ${month}
+      and quota = ${limit}`,
+  )
+  return rows.map(({ percent }) => percent)
+}
+
+async function insertReported(
+  tx: Tx,
+  tenant: Tenant,
+  { kind, limit, month }: MonthlyQuota,
+  { percents, reachedAt }: { readonly percents: readonly number[]; readonly reachedAt: Date },
+): Promise<void> {
+  await tx.run(sql`
+    insert into usage_thresholds (organisation_id, environment, kind, month, percent, quota, reached_at)
+    select ${tenant.organisationId}, ${tenant.environment}, ${kind}, ${month}, percent, ${limit}, ${reachedAt}
+    from unnest(${percents}::int[]) as percent`)
+}
