@@ -18,6 +18,7 @@ import { setPolicy } from './policy-command.ts'
 import { refreshSanctions } from './refresh-sanctions.ts'
 import { releaseHold } from './release-hold.ts'
 import { restored } from './restored-command.ts'
+import { unknownCommands } from './unknown-commands.ts'
 
 const Name = text(200, 1)
 
@@ -102,4 +103,5 @@ export const commands: readonly Command[] = [
   refreshSanctions,
   releaseHold,
   restored,
+  ...unknownCommands,
 ]

@@ -38,6 +38,7 @@ export type {
   NonceState,
   PermitId,
   QuorumReads,
+  SentCallId,
   TempoTransactionId,
   Verdict,
 } from './quorum-port.ts'

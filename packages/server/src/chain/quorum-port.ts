@@ -1,4 +1,5 @@
 import type { Address, Hex, Permit2Transfer } from '@purser/protocol'
+import type { LaneCall } from './lanes/port.ts'
 import type { Permit2Use, Receipt } from './port.ts'
 
 /**
@@ -44,6 +45,13 @@ export interface BalanceQuestion {
   readonly asset: Address | 'coin'
 }
 
+/** What a transaction of an account calls, in this order, and the nonce at which it should be. */
+export interface SentCallId {
+  readonly sender: Address
+  readonly nonce: bigint
+  readonly calls: readonly LaneCall[]
+}
+
 /** The block that the quorum answered for. */
 export interface DecisionBlock {
   readonly number: bigint
@@ -77,6 +85,15 @@ export interface QuorumReads {
   isInNoBlock(hashes: readonly Hex[]): Promise<Verdict>
   /** Whether a transaction with none of these hashes used the sender's nonce at depth. Nodes that index late may say so too early. */
   isNonceLost(sender: Address, nonce: bigint, hashes: readonly Hex[]): Promise<Verdict>
+  /**
+   * The hash of a transaction of the account that makes exactly these calls, at this nonce or another, as a majority says. Those that `isOurs`
+   * returns are passed over. `since` is an instant before which it was not made. Undefined where none is found, which proves nothing: nodes
+   * without old state do not find what moved nothing but coin. Throws `chain-unavailable` where no node could search.
+   */
+  findSameCall(
+    call: SentCallId,
+    options: { readonly since: Date; readonly isOurs: (hashes: readonly Hex[]) => Promise<ReadonlySet<string>> },
+  ): Promise<Hex | undefined>
   /** Up to 500 at once, in one call to each node. EIP-3009: void at `validBefore`. */
   authorizationStates(ids: readonly AuthorizationId[]): Promise<readonly NonceState[]>
   /** Up to 500 at once, in one call to each node. Permit2: still good at its deadline. */

@@ -1,5 +1,8 @@
 import { tokenBalance } from '@purser/devnet'
+import { encodeTransfer, networkByName } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { runAdmin } from '../../src/admin/run.ts'
 import {
   aMaster,
   aTransferStage,
@@ -10,12 +13,14 @@ import {
   hasEnded,
   type Managed,
   mineUntilEnded,
+  path,
   patient,
   reservedBy,
   stranger,
   type TransferStage,
   transferOf,
 } from '../transfer-stage.ts'
+import { codeOf } from '../world.ts'
 
 // Base is final five blocks deep, so what used the nonce can still be undone.
 const token = 10n ** 18n
@@ -63,7 +68,18 @@ async function lookMuchLater(): Promise<void> {
   }
 }
 
-test('a transfer whose nonce another transaction used fails once that is final and not before, gives its reservation back, and the wallet goes on', async () => {
+const Listed = z.array(z.record(z.string(), z.unknown()))
+
+async function admin(...args: string[]): Promise<unknown> {
+  const { stdout } = await runAdmin([...args, '--format', 'json'], { DATABASE_URL: stage.world.database.url })
+  return JSON.parse(stdout)
+}
+
+async function unknownTransfers(): Promise<Record<string, unknown>[]> {
+  return Listed.parse(await admin('unknown-transfers'))
+}
+
+test('a transfer whose nonce another transaction used fails not by that alone: its caller sees pending, nothing is released, and the operator ends it', async () => {
   const master = await aLimitedMaster()
   const lost = bodyFrom(master)
   const id = await beginLost(lost)
@@ -72,25 +88,124 @@ test('a transfer whose nonce another transaction used fails once that is final a
   await useNonceElsewhere(master)
   await lookMuchLater()
   await lookMuchLater()
-  expect(await transferOf(stage, id)).toMatchObject({ status: 'pending', reason: null })
-  expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([[], 3n * token])
-
+  expect(await unknownTransfers()).toEqual([])
   await stage.chain.mine({ blocks: 4 })
   stage.node.tellTheTruth()
-  const ended = async (): Promise<boolean> => {
+  const isUnknown = async (): Promise<boolean> => {
     stage.clock.forward(130_000)
-    return hasEnded(stage, id)
+    return (await unknownTransfers()).length > 0
   }
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(isUnknown, patient).toBe(true)
+  expect(await unknownTransfers()).toMatchObject([{ transferId: id, sender: master.address, amount: '2.5' }])
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'pending', reason: null })
+  expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([[], 3n * token])
+  expect((await mineUntilEnded(stage, nextId)).status).toBe('confirmed')
+  const again = bodyFrom(master)
+  const refused = await stage.world.call(stage.key, 'POST', path, again)
+  expect([refused.status, codeOf(refused)]).toEqual([403, 'policy-denied'])
+
+  const ended = await admin('end-transfer', '--transfer', id, '--not-moved', 'yes')
+  expect(ended).toMatchObject({ transferId: id, isEnded: true })
   expect(await transferOf(stage, id)).toMatchObject({ status: 'failed', reason: 'nonce-used-elsewhere' })
   expect(await eventsOf(stage, id)).toEqual(['transfer.failed'])
   expect(await reservedBy(stage, master)).toBe(token / 2n)
-  expect((await mineUntilEnded(stage, nextId)).status).toBe('confirmed')
-  const again = bodyFrom(master)
   expect((await mineUntilEnded(stage, await begin(stage, again))).status).toBe('confirmed')
   const to = [lost, next, again].map(({ toAddress }) => tokenBalance(stage.dev, 'USDC', toAddress))
   expect(await Promise.all(to)).toEqual([0n, 500_000n, 2_500_000n])
+  expect(await admin('end-transfer', '--transfer', id, '--not-moved', 'yes')).toMatchObject({ isEnded: false })
   expect(await eventsOf(stage, id)).toEqual(['transfer.failed'])
+})
+
+test('an operator who found the transaction that moved the money ends the transfer as done, and its reservation stays', async () => {
+  const master = await aLimitedMaster()
+  const id = await beginLost(bodyFrom(master))
+  await useNonceElsewhere(master)
+  await stage.chain.mine({ blocks: 5 })
+  stage.node.tellTheTruth()
+  await expect
+    .poll(async () => {
+      stage.clock.forward(130_000)
+      return (await unknownTransfers()).length
+    }, patient)
+    .toBe(1)
+  const hash = `0x${'5'.repeat(64)}`
+  expect(await admin('end-transfer', '--transfer', id, '--moved-by', hash)).toMatchObject({ isEnded: true })
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed', txHash: hash })
+  expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([
+    ['transfer.completed'],
+    (5n * token) / 2n,
+  ])
+})
+
+/** What the database lost: the wallet's key signs the transfer's call once more, in another form. */
+async function sendCallElsewhere(
+  { address }: Managed,
+  body: { readonly toAddress: `0x${string}` },
+): Promise<`0x${string}`> {
+  await stage.chain.impersonateAccount({ address })
+  const to = networkByName('base')?.tokens.find(({ symbol }) => symbol === 'USDC')?.address
+  const data = encodeTransfer(body.toAddress, 2_500_000n)
+  const sent = { account: address, to: to ?? '0x', data, chain: null, gas: 120_000n, maxFeePerGas: 9n * 10n ** 9n }
+  const hash = await stage.chain.sendTransaction(sent)
+  // The chain's time follows the clock that the test puts forward: what was mined before a transfer was made is not the transfer's.
+  const timestamp = BigInt(Math.ceil(stage.clock.now().getTime() / 1_000)) + 1n
+  await stage.chain.setNextBlockTimestamp({ timestamp })
+  await stage.chain.mine({ blocks: 1 })
+  return hash
+}
+
+/** The node answers no question about old state, as one that prunes. */
+function forgetOldState(): void {
+  stage.node.lie('eth_getTransactionCount', async ({ params, truth }) => {
+    if (typeof params[1] !== 'string' || !params[1].startsWith('0x')) return truth()
+    return { error: { code: -32_000, message: 'missing trie node' } }
+  })
+}
+
+test.each([
+  ['at its own nonce', async () => undefined],
+  ['at its own nonce, by a node without old state', async () => forgetOldState()],
+  ['at the next nonce', (master: Managed) => useNonceElsewhere(master)],
+])(
+  'a transfer that a lost transaction carried out %s ends as done by it, and nothing is paid again',
+  async (_, before) => {
+    const master = await aLimitedMaster()
+    const body = bodyFrom(master)
+    const id = await beginLost(body)
+    await before(master)
+    const hash = await sendCallElsewhere(master, body)
+    await stage.chain.mine({ blocks: 5 })
+    const ended = async (): Promise<boolean> => {
+      stage.clock.forward(130_000)
+      await stage.chain.mine({ blocks: 1 })
+      return hasEnded(stage, id)
+    }
+    await expect.poll(ended, patient).toBe(true)
+    expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed', txHash: hash })
+    expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([
+      ['transfer.completed'],
+      (5n * token) / 2n,
+    ])
+    expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
+  },
+)
+
+test('a lost transaction that is older than the transfer did not carry it out', async () => {
+  const master = await aLimitedMaster()
+  await mineUntilEnded(stage, await begin(stage, bodyFrom(master, { amount: '0.5' })))
+  const body = bodyFrom(master)
+  await sendCallElsewhere(master, body)
+  await stage.chain.mine({ blocks: 5 })
+  stage.clock.forward(3_600_000)
+  const id = await beginLost(body)
+  await stage.chain.mine({ blocks: 5 })
+  await expect
+    .poll(async () => {
+      stage.clock.forward(130_000)
+      return (await unknownTransfers()).map(({ transferId }) => transferId)
+    }, patient)
+    .toEqual([id])
+  await admin('end-transfer', '--transfer', id, '--not-moved', 'yes')
 })
 
 test('a transfer whose nonce a block used that is then undone is not failed: it goes, once', async () => {

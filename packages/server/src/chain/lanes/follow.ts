@@ -2,11 +2,12 @@ import type { Address, Hex } from '@purser/protocol'
 import { fencedTx } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
 import { advanceAll } from './finalize.ts'
-import { notifyReorganised, notifyReplaced, toLaneTransaction } from './handlers.ts'
+import { notifyReorganised, toLaneTransaction } from './handlers.ts'
 import { inParallel, isolateFailures, type LaneParts, logNotFollowed } from './parts.ts'
+import { resolveReplaced } from './replaced.ts'
 import { fillGap } from './resume.ts'
 import { type Attempts, attemptsOf, broadcast, replace } from './send.ts'
-import { type AttemptRow, listOpen, lockTransaction, markFinal, markReorganised, type TransactionRow } from './store.ts'
+import { listOpen, markReorganised, type TransactionRow } from './store.ts'
 
 /** A transaction without a block for so many block times is offered again at a higher fee. */
 const stuckBlocks = 5
@@ -97,7 +98,7 @@ async function followMissing(
   if (transactionCount <= transaction.nonce) parts.usedSince.delete(transaction.id)
   else if (latest !== undefined && hasLongBeenUsed(parts, transaction, now)) {
     if ((await parts.chain.isNonceLost(transaction.sender, transaction.nonce, hashes)) === 'yes')
-      return closeReplaced(parts, transaction, latest)
+      return resolveReplaced(parts, transaction, latest).finally(() => parts.usedSince.delete(transaction.id))
   }
   if (latest === undefined || now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
   await advanceByOthers(parts, transaction, hashes)
@@ -136,18 +137,4 @@ function hasLongBeenUsed({ usedSince, chain }: LaneParts, transaction: Transacti
   const since = usedSince.get(transaction.id) ?? now
   usedSince.set(transaction.id, since)
   return now - since > Math.max(replacedMsMin, blockTimeMs * confirmationDepth * 4)
-}
-
-/** Closes a transaction whose nonce another took that is not ours, and lets its feature find out what that means. */
-async function closeReplaced(parts: LaneParts, transaction: TransactionRow, latest: AttemptRow): Promise<void> {
-  const { deps, handlers, held } = parts
-  const facts = { network: transaction.network, sender: transaction.sender, nonce: transaction.nonce.toString() }
-  deps.log.error(facts, 'a nonce was used outside its lane')
-  await fencedTx(deps.db, held, async (tx) => {
-    const locked = await lockTransaction(tx, held, transaction.id)
-    if (locked?.status !== 'sent') return
-    await markFinal(tx, transaction.id)
-    await notifyReplaced(handlers, tx, toLaneTransaction(transaction, latest.hash))
-  })
-  parts.usedSince.delete(transaction.id)
 }

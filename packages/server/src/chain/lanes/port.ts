@@ -98,7 +98,10 @@ export interface LaneHandler {
   onMined?(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
   /** The block that `onMined` reported is gone; the same bytes are sent again, and `onMined` comes again. */
   onReorganised?(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
-  /** A transaction that is not ours took their nonce, so they can never be mined. What they were to do is undone or was done elsewhere. */
+  /**
+   * A transaction that is not ours took their nonce, so they can never be mined, and no transaction with their calls was found. What they were to
+   * do may have been done elsewhere all the same: release nothing by this alone.
+   */
   onReplaced(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
   /** At the network's confirmation depth. Once. */
   onFinal(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>

@@ -244,7 +244,7 @@ export async function listLatestRaw(
     RawRow,
     sql`
     select distinct on (transaction_id) transaction_id, raw from transaction_attempts
-    where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence desc`,
+    where transaction_id = any(${transactionIds}::text[]) and octet_length(raw) > 0 order by transaction_id, sequence desc`,
   )
   return new Map(rows.map((row) => [row.transactionId, row.raw]))
 }
@@ -263,7 +263,8 @@ export async function listEarlierRaw(db: Queryable, transactionId: ChainTransact
   const rows = await db.many(
     z.object({ raw: Bytes }),
     sql`
-    select raw from transaction_attempts where transaction_id = ${transactionId} and sequence < ${before} order by sequence desc limit 50`,
+    select raw from transaction_attempts
+    where transaction_id = ${transactionId} and sequence < ${before} and octet_length(raw) > 0 order by sequence desc limit 50`,
   )
   return rows.map(({ raw }) => raw)
 }
@@ -378,6 +379,7 @@ export function listFinalRaw(db: Queryable, lane: LaneKey, fromNonce: bigint): P
     z.object({ raw: Bytes }),
     sql`
     select a.raw from chain_transactions t join transaction_attempts a on a.transaction_id = t.id and a.hash = t.mined_hash
-    where t.network = ${lane.network} and t.sender = ${lane.sender} and t.status = 'final' and t.nonce >= ${fromNonce} order by t.nonce limit 200`,
+    where t.network = ${lane.network} and t.sender = ${lane.sender} and t.status = 'final' and t.nonce >= ${fromNonce} and octet_length(a.raw) > 0
+    order by t.nonce limit 200`,
   )
 }

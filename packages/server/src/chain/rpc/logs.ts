@@ -12,7 +12,8 @@ const blocksMax = 5_000n
 const answersBeforeGrowth = 16
 
 export interface LogFilter {
-  readonly address: Address
+  /** Left out: of every contract. */
+  readonly address?: Address | undefined
   readonly topics: readonly (Hex | readonly Hex[])[]
 }
 

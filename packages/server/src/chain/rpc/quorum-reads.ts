@@ -7,6 +7,7 @@ import { createFirstNonce } from './first-nonce.ts'
 import { createPermit2Use } from './permit2-use.ts'
 import type { Quorum } from './quorum.ts'
 import { createReceipts } from './receipts.ts'
+import { createSameCall } from './same-call.ts'
 import { createStates } from './states.ts'
 import { createTempoReads } from './tempo.ts'
 
@@ -24,6 +25,7 @@ export function createQuorumReads({ network, quorum, clock, log }: QuorumOptions
     ...reads,
     ...createAuthorizationUse({ network, clock, quorum, reads }),
     ...createFirstNonce({ network, quorum, clock, log }),
+    ...createSameCall({ network, clock, quorum }),
     ...createTempoReads(network, quorum),
     ...createPermit2Use({ network, clock, quorum }),
   }

@@ -4,21 +4,21 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvent } from '../../platform/events.ts'
-import { forTenant } from '../../platform/work/runner.ts'
 import { releasePolicy } from '../wallets/index.ts'
 import { arrivedOf } from './arrived.ts'
 import { markEnded, markTold, type TransferEnd } from './outcome-store.ts'
 import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
 
-type Work = Omit<Ctx, 'tenant'>
+/** What ending needs of a process: a worker's record, or the operator's. */
+export type EndingCtx = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId' | 'eventsCommitted'>
 
 /** Ends a transfer for good: confirmed, or failed for this reason. Told by an event where the answer said, or will say, something else. */
-export async function end(ctx: Work, tx: Tx, transferId: TransferId, fault: string | undefined): Promise<void> {
+export async function end(ctx: EndingCtx, tx: Tx, transferId: TransferId, fault: string | undefined): Promise<void> {
   await auditEnds(ctx, tx, await endAll(ctx, tx, [{ transferId, fault }]))
 }
 
 /** The same for several, but for the audit log: answers what `auditEnds` is to write. */
-export async function endAll(ctx: Work, tx: Tx, ends: readonly TransferEnd[]): Promise<readonly TransferRow[]> {
+export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[]): Promise<readonly TransferRow[]> {
   if (ends.length === 0) return []
   const now = ctx.clock.now()
   const ended = await markEnded(tx, ends, now)
@@ -41,11 +41,11 @@ function byId({ id: left }: TransferRow, { id: right }: TransferRow): number {
  * Writes the ends into the audit logs. Last of all that the transaction does: whoever makes a transfer takes the lane and the policy's
  * counters first and the organisation's log after them, and the other way round two would wait for one another.
  */
-export async function auditEnds(ctx: Work, tx: Tx, ended: readonly TransferRow[]): Promise<void> {
+export async function auditEnds(ctx: EndingCtx, tx: Tx, ended: readonly TransferRow[]): Promise<void> {
   const byTenant = Map.groupBy(ended, ({ organisationId, environment }) => `${organisationId}/${environment}`)
   for (const [, own] of inLockOrder(byTenant)) {
     const [first] = own
-    if (first !== undefined) await appendAudits(forTenant(ctx, first), tx, own.map(recordOf))
+    if (first !== undefined) await appendAudits({ ...ctx, tenant: first }, tx, own.map(recordOf))
   }
 }
 
@@ -72,9 +72,9 @@ function isAsTold({ answered, status }: TransferRow): boolean {
 }
 
 /** Tells how a transfer ended, once; the caller holds its row. */
-export async function tell(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> {
+export async function tell(ctx: EndingCtx, tx: Tx, transfer: TransferRow): Promise<void> {
   if (transfer.eventId !== null || transfer.endedAt === null) return
-  const own = forTenant(ctx, transfer)
+  const own = { ...ctx, tenant: transfer }
   const eventId =
     transfer.status === 'confirmed'
       ? await publishEvent(own, tx, 'transfer.completed', completed(transfer))

@@ -4,7 +4,7 @@ import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { deliveredTo } from './delivered.ts'
-import { auditEnds, end, endAll } from './ending.ts'
+import { auditEnds, endAll } from './ending.ts'
 import { isExpired, isFollowed, transferPurpose } from './follow.ts'
 import { markConfirmed, markPending, markStepsSent, type SeenTransfer, type TransferEnd } from './outcome-store.ts'
 import { markLeft, markStepFees, markStepsDone, markStepsFinal, type StepFee, setLookAt } from './route-store.ts'
@@ -17,6 +17,7 @@ import {
   type StepRow,
   type TransferRow,
 } from './store.ts'
+import { leaveUnknown } from './unknown.ts'
 import { tellWaiting, wakeWaiting } from './waiting.ts'
 import { costOf } from './weigh.ts'
 
@@ -38,8 +39,8 @@ export function transferHandler(deps: Deps): LaneHandler {
     },
     async onReplaced(tx, transactions) {
       for (const { step, transfer } of await lockSteps(tx, transactions)) {
-        await markStepsDone(tx, [step], ctx.clock.now())
-        if (await isDecidedBy(tx, step)) await end(ctx, tx, transfer.id, 'nonce-used-elsewhere')
+        if (!(await isDecidedBy(tx, step))) await markStepsDone(tx, [step], ctx.clock.now())
+        else if (transfer.endedAt === null) await leaveUnknown(ctx, tx, transfer)
       }
     },
     onFinal: (tx, mined) => ending(ctx, tx, mined, onFinal),

@@ -1,0 +1,148 @@
+import {
+  type Address,
+  bytesToHex,
+  type Hex,
+  keccak256,
+  type Network,
+  sameAddress,
+  topics,
+  utf8,
+} from '@purser/protocol'
+import type { Clock } from '../../platform/clock.ts'
+import { isProblem } from '../../platform/errors.ts'
+import { fail } from '../errors.ts'
+import type { LaneCall } from '../lanes/port.ts'
+import type { QuorumReads, SentCallId } from '../quorum-port.ts'
+import { createLogReader, type LogRange, type LogReader, searchRange } from './logs.ts'
+import { quantity } from './quantity.ts'
+import type { Decision, Quorum } from './quorum.ts'
+import { readHex, readQuantity } from './read.ts'
+import { resultOf } from './receipts.ts'
+import { isRecord, type Rpc } from './rpc.ts'
+
+interface Search {
+  readonly network: Network
+  readonly clock: Clock
+  readonly quorum: Quorum
+}
+
+/** Chains and processes are not more than this apart. */
+const clockSkewMs = 300_000
+
+const approvalTopic = bytesToHex(keccak256(utf8('Approval(address,address,uint256)')))
+
+/**
+ * Finds a transaction of an account by what it calls. Any one node may name it, by the account's nonce or by the token events of the account;
+ * a majority must then say that it makes these calls. A node without old state is searched by its logs alone, which name no transaction that
+ * moved nothing but coin.
+ */
+export function createSameCall(search: Search): Pick<QuorumReads, 'findSameCall'> {
+  const logs = createLogReader()
+  return {
+    async findSameCall(call, { since, isOurs }) {
+      const decision = await search.quorum.decide({ depth: search.network.confirmationDepth })
+      if (decision === undefined) throw fail('chain-unavailable', {}, new Error('nodes agree on no block'))
+      const range = searchRange(search, { to: decision.block.number, since })
+      const failures: unknown[] = []
+      for (const rpc of decision.nodes) {
+        try {
+          const named = await nameCandidates(rpc, logs, { call, range, since })
+          const known = await isOurs(named)
+          for (const hash of named.filter((one) => !known.has(one)))
+            if (await isConfirmed(decision, hash, call)) return hash
+        } catch (error) {
+          if (!isProblem(error, 'chain-unavailable')) throw error
+          failures.push(error)
+        }
+      }
+      if (failures.length === decision.nodes.length) throw failures[0]
+      return undefined
+    },
+  }
+}
+
+/**
+ * Transactions of the account that make the calls, as this node has them: the one at the nonce first. None that was mined before `since`:
+ * it carried out something else.
+ */
+async function nameCandidates(
+  rpc: Rpc,
+  logs: LogReader,
+  { call, range, since }: { readonly call: SentCallId; readonly range: LogRange; readonly since: Date },
+): Promise<Hex[]> {
+  const oldestMs = BigInt(since.getTime() - clockSkewMs)
+  const named = new Set<Hex>()
+  const seen = new Set<Hex>()
+  const consider = async (transaction: unknown): Promise<void> => {
+    if (!isRecord(transaction) || !isSame(transaction, call)) return
+    if ((await minedAtMs(rpc, transaction)) >= oldestMs) named.add(readHex(transaction.hash, 'transaction hash'))
+  }
+  await consider(
+    await findAtNonce(rpc, call, range).catch((error: unknown) => {
+      // It keeps the state of too few blocks.
+      if (isProblem(error, 'chain-unavailable')) return undefined
+      throw error
+    }),
+  )
+  const filter = { topics: [[topics.transfer, approvalTopic], topicOf(call.sender)] }
+  for await (const piece of logs.newestFirst(rpc, filter, range))
+    for (const log of piece) {
+      const hash = readHex(log.transactionHash, 'log')
+      if (!seen.has(hash)) await consider(await rpc.result('eth_getTransactionByHash', [hash]))
+      seen.add(hash)
+    }
+  return [...named]
+}
+
+/** The transaction at the account's nonce, where it makes the calls; undefined where it does not. */
+async function findAtNonce(rpc: Rpc, call: SentCallId, range: LogRange): Promise<unknown> {
+  const isUsedAt = async (block: bigint): Promise<boolean> => {
+    const count = await rpc.result('eth_getTransactionCount', [call.sender, quantity(block)])
+    return readQuantity(count, 'transaction count') > call.nonce
+  }
+  let [unused, used] = [range.from, range.to]
+  if ((await isUsedAt(unused)) || !(await isUsedAt(used))) return undefined
+  while (used - unused > 1n) {
+    const middle = (used + unused) / 2n
+    if (await isUsedAt(middle)) used = middle
+    else unused = middle
+  }
+  const block = await rpc.result('eth_getBlockByNumber', [quantity(used), true])
+  const transactions = isRecord(block) && Array.isArray(block.transactions) ? block.transactions : []
+  return transactions.find((one) => isSame(one, call) && readQuantity(one.nonce, 'nonce') === call.nonce)
+}
+
+async function minedAtMs(rpc: Rpc, { blockNumber }: Readonly<Record<string, unknown>>): Promise<bigint> {
+  const block = await rpc.result('eth_getBlockByNumber', [quantity(readQuantity(blockNumber, 'block number')), false])
+  return readQuantity(isRecord(block) ? block.timestamp : undefined, 'block timestamp') * 1_000n
+}
+
+async function isConfirmed(decision: Decision, hash: Hex, call: SentCallId): Promise<boolean> {
+  const ask = async (rpc: Rpc): Promise<readonly ('yes' | 'no')[]> => {
+    const [answer] = await rpc.batch([{ method: 'eth_getTransactionByHash', params: [hash] }])
+    return [isSame(resultOf(answer), call) ? 'yes' : 'no']
+  }
+  return (await decision.vote({ count: 1, ask }))[0] === 'yes'
+}
+
+/** Whether the transaction is of the account, in a block, and makes these calls in this order. */
+function isSame(transaction: unknown, { sender, calls }: SentCallId): boolean {
+  if (!isRecord(transaction) || typeof transaction.from !== 'string' || typeof transaction.blockHash !== 'string')
+    return false
+  if (!sameAddress(transaction.from as Address, sender)) return false
+  const made = Array.isArray(transaction.calls) ? transaction.calls : [transaction]
+  return made.length === calls.length && calls.every((call, index) => isCall(made[index], call))
+}
+
+function isCall(made: unknown, { to, data, value }: LaneCall): boolean {
+  if (!isRecord(made) || typeof made.to !== 'string' || !sameAddress(made.to as Address, to)) return false
+  const input = made.input ?? made.data ?? '0x'
+  return (
+    readHex(input, 'call data').toLowerCase() === data.toLowerCase() &&
+    readQuantity(made.value ?? '0x0', 'value') === value
+  )
+}
+
+function topicOf(account: Address): Hex {
+  return `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
+}
