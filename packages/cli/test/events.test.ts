@@ -41,7 +41,7 @@ test('events are listed newest first, of one type, as many as asked for, and one
   await stage.publish(own, 2, 'vault.expired')
   const list = async (args: readonly string[]) =>
     JSON.parse((await run(['events', 'list', ...args, '--format', 'json'], own.testKey)).stdout)
-  expect(await list([])).toHaveLength(22)
+  expect(await list([])).toHaveLength(20)
   const all = await list(['--type', 'vault.persisted', '--limit', '1000'])
   expect(all.map(({ id }: { id: string }) => id)).toEqual(ids.sort().reverse())
   const people = await run(['events', 'list', '--type', 'vault.expired'], own.testKey)
