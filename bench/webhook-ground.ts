@@ -3,7 +3,7 @@ import { verifyServiceWebhook, verifyStandardWebhook, verifyWebhookByKey } from 
 import { z } from 'zod'
 import { systemClock } from '../packages/server/src/platform/clock.ts'
 import { type Db, openDb, sql } from '../packages/server/src/platform/db/db.ts'
-import { publishEvents } from '../packages/server/src/platform/events.ts'
+import { insertEvents } from '../packages/server/src/platform/events.ts'
 import { id } from '../packages/server/src/platform/ids.ts'
 import { createLog } from '../packages/server/src/platform/log.ts'
 import { systemRandom } from '../packages/server/src/platform/random.ts'
@@ -81,7 +81,7 @@ export async function startWebhookGround(closing: Closing): Promise<WebhookGroun
         const written: string[] = []
         for (const [type, some] of byType) {
           const payloads = some.map(({ payload }) => payload)
-          written.push(...(await publishEvents(publisher, tx, type, payloads)))
+          written.push(...(await insertEvents(publisher, tx, type, payloads)))
         }
         return written
       })

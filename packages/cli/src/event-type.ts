@@ -9,5 +9,5 @@ export function eventTypeIn(text: string): WebhookEventType {
 }
 
 function isEventType(text: string): text is WebhookEventType {
-  return webhookEventTypes.includes(text)
+  return webhookEventTypes.some((type) => type === text)
 }

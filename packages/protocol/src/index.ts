@@ -50,6 +50,8 @@ export {
 } from './eip712.ts'
 export type { EventsHead } from './event-chain.ts'
 export { eventHash, eventsHeadOf, noEvents } from './event-chain.ts'
+export type { EventDefinition, EventField, EventPayloads, EventSample, EventType } from './events.ts'
+export { eventCatalogue, eventTypes, findPayloadFault, isEventType } from './events.ts'
 export type { Call3, Call3Result, TransferSignature } from './evm-abi.ts'
 export {
   AbiMalformed,

@@ -1836,18 +1836,32 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "payment.received";
+                        /** @description A payment was verified. */
                         readonly payload: {
+                            /** @description The payment. */
                             readonly paymentId: string;
+                            /** @description The wallet that receives the money; null for a payment by the facilitator API alone. */
                             readonly walletId: string | null;
+                            /** @description The amount in whole tokens. */
                             readonly amount: string;
+                            /** @description The symbol of the token. */
                             readonly token: string;
+                            /** @description The chain of the payment. */
                             readonly chain: string;
+                            /** @description The address that pays; null where the protocol does not name it. */
                             readonly payer: string | null;
+                            /** @description `x402` or `mpp`. */
                             readonly protocol: string;
+                            /** @description The transaction; null until the payment is settled. */
                             readonly txHash: string | null;
+                            /** @description The paid route; null where none was named. */
                             readonly route: string | null;
+                            /** @description The vault that the payment opened; null where it opened none. */
                             readonly vaultId: string | null;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the payment was verified.
+                             */
                             readonly receivedAt: string;
                         };
                     };
@@ -1911,15 +1925,26 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "payment.settled";
+                        /** @description The money of a payment has moved on chain. */
                         readonly payload: {
+                            /** @description The payment. */
                             readonly paymentId: string;
+                            /** @description The wallet that receives the money; null for a payment by the facilitator API alone. */
                             readonly walletId: string | null;
+                            /** @description The amount in whole tokens. */
                             readonly amount: string;
+                            /** @description The symbol of the token. */
                             readonly token: string;
+                            /** @description The chain of the payment. */
                             readonly chain: string;
+                            /** @description The address that pays; null where the protocol does not name it. */
                             readonly payer: string | null;
+                            /** @description The transaction; null for a stub payment. */
                             readonly txHash: string | null;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the payment was settled.
+                             */
                             readonly settledAt: string;
                         };
                     };
@@ -1983,15 +2008,26 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "payment.settlement_failed";
+                        /** @description The money of a payment will not move. */
                         readonly payload: {
+                            /** @description The payment. */
                             readonly paymentId: string;
+                            /** @description The wallet that receives the money; null for a payment by the facilitator API alone. */
                             readonly walletId: string | null;
+                            /** @description The amount in whole tokens. */
                             readonly amount: string;
+                            /** @description The symbol of the token. */
                             readonly token: string;
+                            /** @description The chain of the payment. */
                             readonly chain: string;
+                            /** @description The address that pays; null where the protocol does not name it. */
                             readonly payer: string | null;
+                            /** @description The error code of the failure. */
                             readonly reason: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the settlement failed.
+                             */
                             readonly failedAt: string;
                         };
                     };
@@ -2055,11 +2091,18 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.sealed";
+                        /** @description A vault was sealed and takes no more writes. */
                         readonly payload: {
+                            /** @description The vault. */
                             readonly vaultId: string;
+                            /** @description The summary of the seal request; empty where none was given. */
                             readonly summary: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the vault was sealed.
+                             */
                             readonly sealedAt: string;
+                            /** @description SHA-256 of the manifest, in hex. */
                             readonly manifestHash: string;
                         };
                     };
@@ -2123,9 +2166,14 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.expiring";
+                        /** @description A vault expires within the hour. */
                         readonly payload: {
+                            /** @description The vault. */
                             readonly vaultId: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the vault expires.
+                             */
                             readonly expiresAt: string;
                         };
                     };
@@ -2189,9 +2237,14 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.expired";
+                        /** @description A vault has expired and is deleted. */
                         readonly payload: {
+                            /** @description The vault. */
                             readonly vaultId: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the vault expired.
+                             */
                             readonly expiredAt: string;
                         };
                     };
@@ -2255,9 +2308,14 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.extended";
+                        /** @description The expiry of a vault was moved. */
                         readonly payload: {
+                            /** @description The vault. */
                             readonly vaultId: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the vault expires now.
+                             */
                             readonly expiresAt: string;
                         };
                     };
@@ -2321,9 +2379,14 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.persisted";
+                        /** @description A vault no longer expires. */
                         readonly payload: {
+                            /** @description The vault. */
                             readonly vaultId: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the vault was persisted.
+                             */
                             readonly persistedAt: string;
                         };
                     };
@@ -2387,18 +2450,32 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "deposit.success";
+                        /** @description A deposit has as many confirmations as its chain requires. */
                         readonly payload: {
+                            /** @description The wallet that received the deposit. */
                             readonly walletId: string;
+                            /** @description The transaction of the deposit. */
                             readonly txHash: string;
+                            /** @description The index of the transfer log in the block. */
                             readonly logIndex: number;
+                            /** @description The amount in whole tokens. */
                             readonly amount: string;
+                            /** @description The amount in the token's smallest unit. */
                             readonly rawAmount: string;
+                            /** @description The symbol of the token. */
                             readonly tokenSymbol: string;
+                            /** @description The chain of the deposit. */
                             readonly chain: string;
+                            /** @description The sender. */
                             readonly from: string;
+                            /** @description The wallet's address. */
                             readonly to: string;
+                            /** @description The block of the deposit. */
                             readonly blockNumber: number;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the deposit was confirmed.
+                             */
                             readonly confirmedAt: string;
                         };
                     };
@@ -2462,12 +2539,20 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "wallet.flagged";
+                        /** @description Screening flagged a wallet, or the sender of a deposit. */
                         readonly payload: {
+                            /** @description The wallet. */
                             readonly walletId: string;
+                            /** @description The address that screening flagged. */
                             readonly address: string;
+                            /** @description The deposit; null where the wallet itself is flagged. */
                             readonly transactionId: string | null;
+                            /** @description Why the address is flagged. */
                             readonly reason: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the address was flagged.
+                             */
                             readonly flaggedAt: string;
                         };
                     };
@@ -2531,11 +2616,18 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "wallet.cleared";
+                        /** @description Screening removed a flag. */
                         readonly payload: {
+                            /** @description The wallet. */
                             readonly walletId: string;
+                            /** @description The address that screening cleared. */
                             readonly address: string;
+                            /** @description The deposit; null where the wallet itself was flagged. */
                             readonly transactionId: string | null;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the flag was removed.
+                             */
                             readonly clearedAt: string;
                         };
                     };
@@ -2599,20 +2691,36 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "transfer.completed";
+                        /** @description A transfer has arrived. */
                         readonly payload: {
+                            /** @description The transfer. */
                             readonly transactionId: string;
+                            /** @description The wallet that sends. */
                             readonly walletId: string;
+                            /** @description `direct`, `partner-swap` or `partner-bridge`. */
                             readonly route: string;
+                            /** @description The chain that the money left. */
                             readonly fromChain: string;
+                            /** @description The chain that the money arrived on. */
                             readonly toChain: string;
+                            /** @description What left the wallet, in whole tokens of `fromToken`. */
                             readonly amount: string;
+                            /** @description The token that left the wallet. */
                             readonly fromToken: string;
+                            /** @description The token that was requested. */
                             readonly toToken: string;
+                            /** @description What arrived, in whole tokens of `toToken`, or of `receivedToken` where that is set. */
                             readonly toAmount: string;
+                            /** @description The token that a partner delivered in place of `toToken`; null otherwise. */
                             readonly receivedToken: string | null;
+                            /** @description The transaction on the destination chain of a bridge; null otherwise. */
                             readonly destinationTxHash: string | null;
+                            /** @description The transaction that left the wallet. */
                             readonly txHash: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the transfer was confirmed.
+                             */
                             readonly confirmedAt: string;
                         };
                     };
@@ -2676,12 +2784,19 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "transfer.failed";
+                        /** @description A transfer has failed. The money never left, or it is back. */
                         readonly payload: {
+                            /** @description The transfer. */
                             readonly transactionId: string;
+                            /** @description The wallet that sends. */
                             readonly walletId: string;
+                            /** @description `direct`, `partner-swap` or `partner-bridge`. */
                             readonly route: string;
+                            /** @description The error code of the failure. */
                             readonly reason: string;
+                            /** @description The transaction of the refund; null where the money never left. */
                             readonly refundTxHash: string | null;
+                            /** @description When the refund arrived; null where the money never left. */
                             readonly refundedAt: string | null;
                         };
                     };
@@ -2745,15 +2860,26 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "transfer.refund_overdue";
+                        /** @description A partner failed 72 hours ago and no refund was seen. The transfer is still pending: do not send the money again. */
                         readonly payload: {
+                            /** @description The transfer. */
                             readonly transactionId: string;
+                            /** @description The wallet that sends. */
                             readonly walletId: string;
+                            /** @description `partner-swap` or `partner-bridge`. */
                             readonly route: string;
+                            /** @description What left the wallet, in whole tokens of `token`. */
                             readonly amount: string;
+                            /** @description The symbol of the token that left the wallet. */
                             readonly token: string;
+                            /** @description The chain that the money left. */
                             readonly chain: string;
+                            /** @description The transaction that left the wallet. */
                             readonly txHash: string | null;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the partner failed.
+                             */
                             readonly failingSince: string;
                         };
                     };
@@ -2817,15 +2943,26 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "transfer.refunded";
+                        /** @description The money of an overdue refund is back. `transfer.failed` is published with it. */
                         readonly payload: {
+                            /** @description The transfer. */
                             readonly transactionId: string;
+                            /** @description The wallet that sends. */
                             readonly walletId: string;
+                            /** @description `partner-swap` or `partner-bridge`. */
                             readonly route: string;
+                            /** @description What left the wallet, in whole tokens of `token`. */
                             readonly amount: string;
+                            /** @description The symbol of the token that left the wallet. */
                             readonly token: string;
+                            /** @description The chain that the money left. */
                             readonly chain: string;
+                            /** @description The transaction of the refund. */
                             readonly refundTxHash: string | null;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the refund arrived.
+                             */
                             readonly refundedAt: string;
                         };
                     };
@@ -2889,12 +3026,20 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "withdrawal.updated";
+                        /** @description A withdrawal progressed (`conversion_complete`), or the tokens of a failed one are back (`refund` is `done`). */
                         readonly payload: {
+                            /** @description The withdrawal. */
                             readonly withdrawalId: string;
+                            /** @description The wallet that the money left. */
                             readonly walletId: string;
+                            /** @description The new status. */
                             readonly status: string;
+                            /** @description `done` where the tokens of a failed withdrawal are back; null otherwise. */
                             readonly refund: string | null;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the withdrawal was updated.
+                             */
                             readonly updatedAt: string;
                         };
                     };
@@ -2958,13 +3103,22 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "withdrawal.completed";
+                        /** @description The wire has arrived at the bank. */
                         readonly payload: {
+                            /** @description The withdrawal. */
                             readonly withdrawalId: string;
+                            /** @description The wallet that the money left. */
                             readonly walletId: string;
+                            /** @description The amount in whole tokens. */
                             readonly amount: string;
+                            /** @description The symbol of the token. */
                             readonly token: string;
+                            /** @description The caller's reference; null where none was given. */
                             readonly reference: string | null;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the withdrawal was completed.
+                             */
                             readonly completedAt: string;
                         };
                     };
@@ -3028,10 +3182,16 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "withdrawal.failed";
+                        /** @description A withdrawal has failed. */
                         readonly payload: {
+                            /** @description The withdrawal. */
                             readonly withdrawalId: string;
+                            /** @description The error code of the failure. */
                             readonly reason: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the withdrawal failed.
+                             */
                             readonly failedAt: string;
                         };
                     };
@@ -3095,13 +3255,22 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "usage.threshold";
+                        /** @description 80 or 100 % of a quota is used. Published once for each calendar month (UTC), kind and percentage. */
                         readonly payload: {
+                            /** @description The quota: a member of `billing.usage`. */
                             readonly kind: string;
+                            /** @description 80 or 100. */
                             readonly percent: number;
+                            /** @description What is used. */
                             readonly used: number;
+                            /** @description What the plan allows. */
                             readonly limit: number;
+                            /** @description The calendar month (UTC). */
                             readonly month: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the threshold was reached.
+                             */
                             readonly reachedAt: string;
                         };
                     };
@@ -3165,11 +3334,18 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "member.invited";
+                        /** @description An account was invited to the organisation. */
                         readonly payload: {
+                            /** @description The account. */
                             readonly accountId: string;
+                            /** @description The address that was invited. */
                             readonly email: string;
+                            /** @description The role of the invitation. */
                             readonly role: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the account was invited.
+                             */
                             readonly invitedAt: string;
                         };
                     };
@@ -3233,9 +3409,14 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "webhook.disabled";
+                        /** @description An endpoint failed for five days and receives nothing until it is enabled again. */
                         readonly payload: {
+                            /** @description The webhook. */
                             readonly webhookId: string;
-                            /** Format: date-time */
+                            /**
+                             * Format: date-time
+                             * @description When the webhook was disabled.
+                             */
                             readonly disabledAt: string;
                         };
                     };
@@ -3299,7 +3480,9 @@ export interface webhooks {
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "webhook.test";
+                        /** @description A test delivery, sent on request. */
                         readonly payload: {
+                            /** @description The webhook. */
                             readonly webhookId: string;
                         };
                     };

@@ -1,5 +1,9 @@
+import { type EventPayloads, type EventType, eventTypes, findPayloadFault, isEventType } from '@purser/protocol'
 import { isRecord } from '../problem.ts'
-import type { WebhookEventType, WebhookPayloads } from './payloads.ts'
+
+/** The payload of each event type. Amounts are decimals in whole tokens, times ISO 8601 in UTC. */
+export type WebhookPayloads = EventPayloads
+export type WebhookEventType = EventType
 
 /** An event of a type that this version knows; `type` tells which payload it has. */
 export type KnownWebhookEvent = {
@@ -7,8 +11,8 @@ export type KnownWebhookEvent = {
 }[WebhookEventType]
 
 /**
- * An event of a type that came after this version. It was sent by the service as much as the others: answer 2xx, or it comes
- * again for a day and more.
+ * An event of a type that was added after this version. Answer it with 2xx like every other event, or the service delivers it
+ * again for more than a day.
  */
 export type UnrecognizedWebhookEvent = {
   readonly eventId: string
@@ -18,115 +22,17 @@ export type UnrecognizedWebhookEvent = {
   readonly payload: Readonly<Record<string, unknown>>
 }
 
-/** What a delivery tells. A delivery may come more than once; `eventId` is the same each time. */
+/** The event of a delivery. An event may be delivered more than once, with the same `eventId`. */
 export type WebhookEvent = KnownWebhookEvent | UnrecognizedWebhookEvent
-
-type Kind = 'text' | 'text or null' | 'integer'
 
 type Sent = { readonly eventId: string; readonly type: string; readonly payload: Readonly<Record<string, unknown>> }
 
-const ofOutcome = {
-  paymentId: 'text',
-  walletId: 'text or null',
-  amount: 'text',
-  token: 'text',
-  chain: 'text',
-  payer: 'text or null',
-} as const
-
-const ofTransfer = { transactionId: 'text', walletId: 'text', route: 'text' } as const
-
-const ofOwed = { ...ofTransfer, amount: 'text', token: 'text', chain: 'text' } as const
-
-/** What each payload must have for its type to be true; more may be there. */
-const members: { readonly [T in WebhookEventType]: { readonly [M in keyof WebhookPayloads[T]]-?: Kind } } = {
-  'payment.received': {
-    ...ofOutcome,
-    protocol: 'text',
-    txHash: 'text or null',
-    route: 'text or null',
-    vaultId: 'text or null',
-    receivedAt: 'text',
-  },
-  'payment.settled': { ...ofOutcome, txHash: 'text or null', settledAt: 'text' },
-  'payment.settlement_failed': { ...ofOutcome, reason: 'text', failedAt: 'text' },
-  'vault.sealed': { vaultId: 'text', summary: 'text', sealedAt: 'text', manifestHash: 'text' },
-  'vault.expiring': { vaultId: 'text', expiresAt: 'text' },
-  'vault.expired': { vaultId: 'text', expiredAt: 'text' },
-  'vault.extended': { vaultId: 'text', expiresAt: 'text' },
-  'vault.persisted': { vaultId: 'text', persistedAt: 'text' },
-  'deposit.success': {
-    walletId: 'text',
-    txHash: 'text',
-    logIndex: 'integer',
-    amount: 'text',
-    rawAmount: 'text',
-    tokenSymbol: 'text',
-    chain: 'text',
-    from: 'text',
-    to: 'text',
-    blockNumber: 'integer',
-    confirmedAt: 'text',
-  },
-  'wallet.flagged': {
-    walletId: 'text',
-    address: 'text',
-    transactionId: 'text or null',
-    reason: 'text',
-    flaggedAt: 'text',
-  },
-  'wallet.cleared': { walletId: 'text', address: 'text', transactionId: 'text or null', clearedAt: 'text' },
-  'transfer.completed': {
-    ...ofTransfer,
-    fromChain: 'text',
-    toChain: 'text',
-    amount: 'text',
-    fromToken: 'text',
-    toToken: 'text',
-    toAmount: 'text',
-    receivedToken: 'text or null',
-    destinationTxHash: 'text or null',
-    txHash: 'text',
-    confirmedAt: 'text',
-  },
-  'transfer.failed': { ...ofTransfer, reason: 'text', refundTxHash: 'text or null', refundedAt: 'text or null' },
-  'transfer.refund_overdue': { ...ofOwed, txHash: 'text or null', failingSince: 'text' },
-  'transfer.refunded': { ...ofOwed, refundTxHash: 'text or null', refundedAt: 'text' },
-  'withdrawal.updated': {
-    withdrawalId: 'text',
-    walletId: 'text',
-    status: 'text',
-    refund: 'text or null',
-    updatedAt: 'text',
-  },
-  'withdrawal.completed': {
-    withdrawalId: 'text',
-    walletId: 'text',
-    amount: 'text',
-    token: 'text',
-    reference: 'text or null',
-    completedAt: 'text',
-  },
-  'withdrawal.failed': { withdrawalId: 'text', reason: 'text', failedAt: 'text' },
-  'usage.threshold': {
-    kind: 'text',
-    percent: 'integer',
-    used: 'integer',
-    limit: 'integer',
-    month: 'text',
-    reachedAt: 'text',
-  },
-  'member.invited': { accountId: 'text', email: 'text', role: 'text', invitedAt: 'text' },
-  'webhook.disabled': { webhookId: 'text', disabledAt: 'text' },
-  'webhook.test': { webhookId: 'text' },
-}
-
-/** Every type that this version knows. */
-export const webhookEventTypes: readonly string[] = Object.keys(members)
+/** Every event type that this version knows. */
+export const webhookEventTypes: readonly WebhookEventType[] = eventTypes
 
 /**
- * The event in a delivery's parsed body, or the JSON Pointer to what is missing or of another kind than its type promises (empty
- * for the body as a whole).
+ * Returns the event in a delivery's parsed body, or the JSON Pointer to the first member that is missing or of the wrong type
+ * (empty for the body as a whole).
  */
 export function readWebhookEvent(body: unknown): WebhookEvent | { readonly faultAt: string } {
   if (!isRecord(body)) return { faultAt: '' }
@@ -134,24 +40,11 @@ export function readWebhookEvent(body: unknown): WebhookEvent | { readonly fault
   if (typeof eventId !== 'string' || eventId === '') return { faultAt: '/eventId' }
   if (typeof type !== 'string' || type === '') return { faultAt: '/type' }
   if (!isRecord(payload)) return { faultAt: '/payload' }
-  if (!isKnownType(type)) return { eventId, type: 'unrecognized', sentType: type, payload }
+  if (!isEventType(type)) return { eventId, type: 'unrecognized', sentType: type, payload }
   const sent = { eventId, type, payload }
-  return isKnown(sent) ? sent : { faultAt: `/payload/${faultyMember(type, payload)}` }
-}
-
-function isKnownType(type: string): type is WebhookEventType {
-  return Object.hasOwn(members, type)
+  return isKnown(sent) ? sent : { faultAt: `/payload/${findPayloadFault(type, payload)}` }
 }
 
 function isKnown(sent: Sent): sent is KnownWebhookEvent {
-  return isKnownType(sent.type) && faultyMember(sent.type, sent.payload) === undefined
-}
-
-function faultyMember(type: WebhookEventType, payload: Sent['payload']): string | undefined {
-  return Object.entries<Kind>(members[type]).find(([name, kind]) => !isOfKind(payload[name], kind))?.[0]
-}
-
-function isOfKind(value: unknown, kind: Kind): boolean {
-  if (kind === 'integer') return Number.isSafeInteger(value)
-  return typeof value === 'string' || (kind === 'text or null' && value === null)
+  return isEventType(sent.type) && findPayloadFault(sent.type, sent.payload) === undefined
 }

@@ -1,3 +1,4 @@
+import type { EventPayloads, EventType } from '@purser/protocol'
 import type { AuditEntry } from './audit.ts'
 import type { Clock } from './clock.ts'
 import type { Db, Tx } from './db/db.ts'
@@ -62,7 +63,7 @@ export interface Ctx extends Deps {
   readonly actor: Actor
   readonly requestId: RequestId
   /** Writes an event to the outbox in the caller's transaction, so that a fact and its event commit together. */
-  publish(tx: Tx, type: string, payload: Readonly<Record<string, unknown>>): Promise<Id<'evt'>>
+  publish<T extends EventType>(tx: Tx, type: T, payload: EventPayloads[T]): Promise<Id<'evt'>>
   /** Appends to the organisation's hash-chained audit log in the caller's transaction. */
   audit(tx: Tx, entry: AuditEntry): Promise<void>
   /** For operations with `idempotency: 'intent'`: ties the caller's Idempotency-Key to the resource in the intent's transaction. */

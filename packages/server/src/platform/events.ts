@@ -1,3 +1,4 @@
+import type { EventPayloads, EventType } from '@purser/protocol'
 import type { Ctx } from './ctx.ts'
 import { sql, type Tx } from './db/db.ts'
 import { type Id, newId } from './ids.ts'
@@ -5,26 +6,36 @@ import { type Id, newId } from './ids.ts'
 type PublishingCtx = Pick<Ctx, 'clock' | 'random' | 'tenant' | 'eventsCommitted'>
 
 /**
- * Writes an event to the outbox inside the transaction that holds its cause: both are there or neither is. Delivery
- * reads the table; no NOTIFY is sent here, since it would serialise every commit.
+ * Writes an event to the outbox in the transaction of its cause, so that both are committed or neither is. Delivery polls the
+ * table; there is no NOTIFY, which would serialize every commit.
  */
-export async function publishEvent(
+export async function publishEvent<T extends EventType>(
   ctx: PublishingCtx,
   tx: Tx,
-  type: string,
-  payload: Readonly<Record<string, unknown>>,
+  type: T,
+  payload: EventPayloads[T],
 ): Promise<Id<'evt'>> {
   const [eventId] = await publishEvents(ctx, tx, type, [payload])
   if (eventId === undefined) throw new Error('an event was not written')
   return eventId
 }
 
-/** The same for several events of one type and tenant, in one statement. */
-export async function publishEvents(
+/** Writes several events of one type and tenant in one statement. */
+export function publishEvents<T extends EventType>(
+  ctx: PublishingCtx,
+  tx: Tx,
+  type: T,
+  payloads: readonly EventPayloads[T][],
+): Promise<readonly Id<'evt'>[]> {
+  return insertEvents(ctx, tx, type, payloads)
+}
+
+/** Writes events without checking their payloads against the catalogue. For `publishEvents`, and for tests of delivery. */
+export async function insertEvents(
   ctx: PublishingCtx,
   tx: Tx,
   type: string,
-  payloads: readonly Readonly<Record<string, unknown>>[],
+  payloads: readonly object[],
 ): Promise<readonly Id<'evt'>[]> {
   const ids = payloads.map(() => newId('evt', ctx))
   const texts = payloads.map((payload) => JSON.stringify(payload))

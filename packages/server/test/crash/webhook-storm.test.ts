@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../../src/platform/clock.ts'
 import { type Db, openDb, sql } from '../../src/platform/db/db.ts'
-import { publishEvents } from '../../src/platform/events.ts'
+import { insertEvents } from '../../src/platform/events.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { systemRandom } from '../../src/platform/random.ts'
 import { manners } from '../webhooks/storm-manners.ts'
@@ -132,7 +132,7 @@ async function publishSurely(type: string): Promise<readonly string[]> {
     try {
       return await db.tx(async (tx) => {
         const payloads = Array.from({ length: batch }, (_, number) => ({ vaultId: `vlt_${number}`, type }))
-        ids = await publishEvents(ctx, tx, type, payloads)
+        ids = await insertEvents(ctx, tx, type, payloads)
         return ids
       })
     } catch {

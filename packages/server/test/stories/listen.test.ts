@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { AuthenticationError } from '../../../sdk/src/index.ts'
 import { unwrap } from '../../../sdk/src/webhooks/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { publishEvents } from '../../src/platform/events.ts'
+import { insertEvents } from '../../src/platform/events.ts'
 import { type Listening, listening } from '../webhooks/listening.ts'
 import { aStage, type Stage } from '../webhooks/stage.ts'
 import { codeOf, countByStatus, type Org } from '../world.ts'
@@ -84,7 +84,7 @@ test('no event is missed or passed over, however transactions overlap: 400 event
       await deps.db.tx(async (tx) => {
         for (let event = 0; event < 5; event++) {
           written.push(
-            ...(await publishEvents(ctx, tx, 'vault.persisted', [{ vaultId: `vlt_${number}_${round}_${event}` }])),
+            ...(await insertEvents(ctx, tx, 'vault.persisted', [{ vaultId: `vlt_${number}_${round}_${event}` }])),
           )
           if ((number + round + event) % 3 === 0) await new Promise((resolve) => setImmediate(resolve))
         }
@@ -104,7 +104,7 @@ test('an event that is committed long after those that began later is told, and 
   const late = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<string>()
   const slow = deps.db.tx(async (tx) => {
-    const [eventId = ''] = await publishEvents(ctx, tx, 'vault.persisted', [{ vaultId: 'vlt_slow' }])
+    const [eventId = ''] = await insertEvents(ctx, tx, 'vault.persisted', [{ vaultId: 'vlt_slow' }])
     begun.resolve(eventId)
     await late.promise
   })

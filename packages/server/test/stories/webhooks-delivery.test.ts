@@ -82,9 +82,9 @@ test('an event of a transaction that is rolled back is told to nobody', async ()
   const { deps } = stage.world.server
   await expect(
     deps.db.tx(async (tx) => {
-      const { publishEvents } = await import('../../src/platform/events.ts')
+      const { insertEvents } = await import('../../src/platform/events.ts')
       const ctx = { ...deps, tenant: { organisationId: own.id, environment: 'test' as const } }
-      await publishEvents(ctx, tx, 'vault.persisted', [{ vaultId: 'vlt_0', persistedAt: 'never' }])
+      await insertEvents(ctx, tx, 'vault.persisted', [{ vaultId: 'vlt_0', persistedAt: 'never' }])
       throw new Error('no')
     }),
   ).rejects.toThrow('no')

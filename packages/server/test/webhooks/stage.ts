@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { publishEvents } from '../../src/platform/events.ts'
+import { insertEvents } from '../../src/platform/events.ts'
 import { type Answer, aWorld, type Org, type World } from '../world.ts'
 import { ShiftedClock } from './clock.ts'
 import { type Answering, aReceiver, type Receiver } from './receiver.ts'
@@ -66,5 +66,5 @@ function publish(world: World, org: Org, { count, type }: { count: number; type:
     vaultId: `vlt_${++number}`,
     persistedAt: deps.clock.now().toISOString(),
   }))
-  return deps.db.tx((tx) => publishEvents(ctx, tx, type, payloads))
+  return deps.db.tx((tx) => insertEvents(ctx, tx, type, payloads))
 }

@@ -62,7 +62,7 @@ export async function endFailed(
       forTenant(ctx, tenant),
       tx,
       'payment.settlement_failed',
-      own.map((row) => ({ ...outcomePayload(row), reason: row.failureReason, failedAt })),
+      own.map((row) => ({ ...outcomePayload(row), reason: reasonOf(row), failedAt })),
     )
   const audits = byTenant(rows).flatMap(([tenant, own]) =>
     own.map(({ id: target, status, failureReason: reason }) => {
@@ -104,7 +104,7 @@ function byTenant<T extends Owned>(rows: readonly T[]): [Owned, readonly T[]][] 
   })
 }
 
-function outcomePayload(payment: EndedRow): Record<string, unknown> {
+function outcomePayload(payment: EndedRow) {
   return {
     paymentId: payment.id,
     walletId: payment.walletId,
@@ -113,4 +113,9 @@ function outcomePayload(payment: EndedRow): Record<string, unknown> {
     chain: payment.chain,
     payer: payment.payer,
   }
+}
+
+function reasonOf({ failureReason }: EndedRow): string {
+  if (failureReason === null) throw new Error('a payment that failed has a reason')
+  return failureReason
 }

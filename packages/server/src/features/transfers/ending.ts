@@ -71,18 +71,21 @@ function isAsTold({ answered, status }: TransferRow): boolean {
   return answered === (status === 'confirmed' ? 'confirmed' : 'reverted')
 }
 
-/** Tells how a transfer ended, once; the caller holds its row. */
+/** Publishes the outcome of a transfer, once. The caller has locked its row. */
 export async function tell(ctx: EndingCtx, tx: Tx, transfer: TransferRow): Promise<void> {
-  if (transfer.eventId !== null || transfer.endedAt === null) return
+  const { endedAt } = transfer
+  if (transfer.eventId !== null || endedAt === null) return
   const own = { ...ctx, tenant: transfer }
   const eventId =
     transfer.status === 'confirmed'
-      ? await publishEvent(own, tx, 'transfer.completed', completed(transfer))
+      ? await publishEvent(own, tx, 'transfer.completed', completed(transfer, endedAt))
       : await publishEvent(own, tx, 'transfer.failed', failed(transfer))
   await markTold(tx, transfer.id, eventId)
 }
 
-function completed(transfer: TransferRow) {
+function completed(transfer: TransferRow, endedAt: Date) {
+  if (transfer.txHash === null) throw new Error('a confirmed transfer has a transaction')
+
   return {
     transactionId: transfer.id,
     walletId: transfer.walletId,
@@ -94,11 +97,12 @@ function completed(transfer: TransferRow) {
     toToken: transfer.toToken,
     ...arrivedOf(transfer),
     txHash: transfer.txHash,
-    confirmedAt: (transfer.confirmedAt ?? transfer.endedAt)?.toISOString(),
+    confirmedAt: (transfer.confirmedAt ?? endedAt).toISOString(),
   }
 }
 
 function failed(transfer: TransferRow) {
   const { id: transactionId, walletId, route, reason, refundTxHash, refundedAt } = transfer
+  if (reason === null) throw new Error('a failed transfer has a reason')
   return { transactionId, walletId, route, reason, refundTxHash, refundedAt: refundedAt?.toISOString() ?? null }
 }

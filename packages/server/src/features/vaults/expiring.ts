@@ -8,7 +8,8 @@ import type { VaultRow } from './store.ts'
  * stream's last event. The caller holds the row and has cleared, or clears, what made it due.
  */
 export async function tellExpiring(tx: Tx, ctx: Ctx, vault: VaultRow): Promise<VaultRow> {
-  const payload = { expiresAt: vault.expiresAt?.toISOString() ?? null }
+  if (vault.expiresAt === null) throw new Error('a persisted vault does not expire')
+  const payload = { expiresAt: vault.expiresAt.toISOString() }
   await ctx.publish(tx, 'vault.expiring', { vaultId: vault.id, ...payload })
   return tellStream(tx, ctx, vault, { type: 'vault.expiring', payload })
 }

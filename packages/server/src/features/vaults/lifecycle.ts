@@ -3,7 +3,7 @@ import { publishEvents } from '../../platform/events.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { tellExpiring } from './expiring.ts'
-import { type LapsingRow, listTenantsWithDueVaults, lockExpiring, lockLapsed, markExpiringTold } from './lapse-store.ts'
+import { listTenantsWithDueVaults, lockExpiring, lockLapsed, markExpiringTold } from './lapse-store.ts'
 import { giveBack } from './quota.ts'
 import { deleteVaults } from './store.ts'
 
@@ -53,26 +53,24 @@ function tellBatch(ctx: Ctx): Promise<number> {
 function expireBatch(ctx: Ctx): Promise<number> {
   return ctx.db.tx(async (tx) => {
     const now = ctx.clock.now()
-    const lapsed = await lockLapsed(tx, ctx.tenant, { now, limit: batchMax })
-    if (lapsed.length === 0) return 0
-    const untold = lapsed.filter(({ expiringDue }) => expiringDue !== null)
-    await publishEvents(ctx, tx, 'vault.expiring', payloads(untold, 'expiresAt'))
-    await publishEvents(ctx, tx, 'vault.expired', payloads(lapsed, 'expiredAt'))
+    const expired = await lockLapsed(tx, ctx.tenant, { now, limit: batchMax })
+    if (expired.length === 0) return 0
+    const unannounced = expired.filter(({ expiringDue }) => expiringDue !== null)
+    const expiring = unannounced.map(({ id, expiresAt }) => ({ vaultId: id, expiresAt: expiresAt.toISOString() }))
+    const ended = expired.map(({ id, expiresAt }) => ({ vaultId: id, expiredAt: expiresAt.toISOString() }))
+    await publishEvents(ctx, tx, 'vault.expiring', expiring)
+    await publishEvents(ctx, tx, 'vault.expired', ended)
     await deleteVaults(
       tx,
       ctx.tenant,
-      lapsed.map(({ id }) => id),
+      expired.map(({ id }) => id),
       now,
     )
-    const storageBytes = lapsed.reduce((sum, { bytes }) => sum + bytes, 0)
-    await giveBack(tx, ctx, { activeVaults: lapsed.length, storageBytes })
+    const storageBytes = expired.reduce((sum, { bytes }) => sum + bytes, 0)
+    await giveBack(tx, ctx, { activeVaults: expired.length, storageBytes })
     tx.afterCommit(() => {
-      for (const { id } of lapsed) ctx.vaultNews?.(id)
+      for (const { id } of expired) ctx.vaultNews?.(id)
     })
-    return lapsed.length
+    return expired.length
   })
-}
-
-function payloads(vaults: readonly LapsingRow[], instantName: 'expiresAt' | 'expiredAt') {
-  return vaults.map(({ id, expiresAt }) => ({ vaultId: id, [instantName]: expiresAt.toISOString() }))
 }

@@ -1,5 +1,5 @@
 export { WebhookWorker } from './delivery/worker.ts'
-export { type EventType, eventPayloads } from './event-types.ts'
+export { eventPayloads } from './event-types.ts'
 export { sweepEvents } from './jobs.ts'
 export { Listeners, listenOperations } from './listen/index.ts'
 export { webhookRecount } from './recount.ts'

@@ -1,7 +1,8 @@
+import { eventTypes } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
-import { allEvents, eventTypes } from './event-types.ts'
+import { allEvents } from './event-types.ts'
 
 /** What a webhook subscribes to. A type that does not exist is refused, since a mistyped one would stay silent for ever. */
 const Subscriptions = z

@@ -1,11 +1,11 @@
+import { eventTypes } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ShiftedClock } from '../../../test/webhooks/clock.ts'
 import { aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
 import { sql } from '../../platform/db/db.ts'
-import { publishEvents } from '../../platform/events.ts'
+import { insertEvents } from '../../platform/events.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import { eventTypes } from './event-types.ts'
 import { sweepEvents } from './jobs.ts'
 
 let world: World
@@ -28,7 +28,7 @@ async function publish(own: Org, count: number, type = 'vault.persisted') {
   const { deps } = world.server
   const ctx = { ...deps, tenant: { organisationId: own.id, environment: 'test' as const } }
   const payloads = Array.from({ length: count }, (_, n) => ({ vaultId: `vlt_${n}`, persistedAt: 'then' }))
-  return deps.db.tx((tx) => publishEvents(ctx, tx, type, payloads))
+  return deps.db.tx((tx) => insertEvents(ctx, tx, type, payloads))
 }
 
 async function countOf(statement: ReturnType<typeof sql>): Promise<number> {

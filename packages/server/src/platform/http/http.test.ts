@@ -30,7 +30,7 @@ const operations = [
     output: Toy,
     async run(ctx, { body }) {
       await ctx.db.tx(async (tx) => {
-        await ctx.publish(tx, 'toy.made', { name: body.name })
+        await ctx.publish(tx, 'webhook.test', { webhookId: body.name })
       })
       await slowGate
       if (body.name === 'boom') throw new Error('the secret inside')
@@ -309,7 +309,7 @@ test('health, the API description, its reference and every problem page are publ
 async function eventsNamed(name: string): Promise<number> {
   const row = await database.db.one(
     z.object({ count: z.bigint() }),
-    sql`select count(*) as count from events where payload ->> 'name' = ${name}`,
+    sql`select count(*) as count from events where payload ->> 'webhookId' = ${name}`,
   )
   return Number(row.count)
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { toyDeps } from '../../../../test/toy-deps.ts'
 import { isProblem } from '../../../platform/errors.ts'
-import { publishEvents } from '../../../platform/events.ts'
+import { insertEvents } from '../../../platform/events.ts'
 import type { ApiKeyId } from '../../../platform/ids.ts'
 import type { Line } from '../../../platform/live.ts'
 import { Listener } from './listener.ts'
@@ -82,7 +82,7 @@ function aStage(own: Partial<ListenersDeps> = {}) {
     },
     publish: (count: number) =>
       deps.db.tx((tx) =>
-        publishEvents({ ...deps, tenant }, tx, 'vault.sealed', Array(count).fill({ vaultId: 'vlt_1' })),
+        insertEvents({ ...deps, tenant }, tx, 'vault.sealed', Array(count).fill({ vaultId: 'vlt_1' })),
       ),
   }
 }

@@ -1,20 +1,18 @@
 import { randomBytes } from 'node:crypto'
+import { eventTypes } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { unwrap } from '../../../../../sdk/src/webhooks/index.ts'
 import { testHeaders } from '../../../../../sdk/src/webhooks/test-headers.ts'
-import { eventPayloads, eventTypes } from '../event-types.ts'
+import { eventPayloads } from '../event-types.ts'
 import { eventSamples, samplePayload } from './samples.ts'
 
 const clock = { now: () => new Date('2026-11-22T12:00:00.000Z') }
 const deps = { clock, random: { bytes: (count: number) => randomBytes(count) } }
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
-test.each(Object.entries(eventPayloads))(
-  'a made-up %s fits its published schema, with nothing left over',
-  (type, schema) => {
-    expect(schema.strict().parse(samplePayload(type, deps))).toEqual(expect.anything())
-  },
-)
+test.each(eventTypes)('a sample of %s matches its published schema, without further members', (type) => {
+  expect(eventPayloads[type]?.strict().parse(samplePayload(type, deps))).toEqual(expect.anything())
+})
 
 test('receivers that use the client take every made-up event for one that they know', () => {
   for (const { type, payload } of eventSamples(deps).types) {
@@ -26,9 +24,5 @@ test('receivers that use the client take every made-up event for one that they k
 
 test('two that are made up are two: no id stands in both', () => {
   const [one, other] = [samplePayload('transfer.completed', deps), samplePayload('transfer.completed', deps)]
-  for (const name of ['transactionId', 'walletId', 'txHash']) expect(one[name]).not.toBe(other[name])
-})
-
-test('a type that does not exist is no sample', () => {
-  for (const type of ['vault.sealled', 'constructor', '']) expect(() => samplePayload(type, deps)).toThrow(TypeError)
+  for (const name of ['transactionId', 'walletId', 'txHash'] as const) expect(one[name]).not.toBe(other[name])
 })

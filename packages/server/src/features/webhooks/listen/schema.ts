@@ -1,7 +1,7 @@
+import { eventTypes } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { InstantInput, text } from '../../../platform/wire.ts'
-import { eventTypes } from '../event-types.ts'
 
 /** Event types with commas between them, each one that exists: a mistyped one would stay silent for ever. */
 const Types = text(2_048, 1)
