@@ -52,6 +52,14 @@ export interface SentCallId {
   readonly calls: readonly LaneCall[]
 }
 
+/** An amount of the coin, in wei, that an account is to have received in a transaction's block. */
+export interface CoinArrival {
+  readonly account: Address
+  readonly rawLeast: bigint
+  readonly hash: Hex
+  readonly block: bigint
+}
+
 /** The block that the quorum answered for. */
 export interface DecisionBlock {
   readonly number: bigint
@@ -81,6 +89,11 @@ export interface QuorumReads {
    * now; read it again. A block that is not deep enough is `undecided`.
    */
   confirmReceipts(receipts: readonly Receipt[], finality?: Finality): Promise<readonly Verdict[]>
+  /**
+   * Whether a transaction brought an account so much of the coin, by the payment depth: it sent the coin there itself, or the account has so much
+   * more after its block than before it. `undecided` also while nodes no longer have the state of that block.
+   */
+  confirmCoinArrival(arrival: CoinArrival): Promise<Verdict>
   /** Whether none of these transactions is in a block now. Nodes that are behind may say so too early. */
   isInNoBlock(hashes: readonly Hex[]): Promise<Verdict>
   /** Whether a transaction with none of these hashes used the sender's nonce at depth. Nodes that index late may say so too early. */

@@ -1,9 +1,11 @@
+import { fundToken } from '@purser/devnet'
+import type { Hex } from '@purser/protocol'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { RouteStatus } from '../../src/partners/routing/port.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { auditedActions } from '../audited.ts'
-import { aPartnerStage, bridgeOf, type Managed, masters, type PartnerStage } from '../partner-stage.ts'
+import { aPartnerStage, bridgeOf, type Managed, masters, type PartnerStage, stranger } from '../partner-stage.ts'
 import type { Answer } from '../world.ts'
 
 const hourMs = 3_600_000
@@ -30,7 +32,14 @@ const failing = (refund: 'unknown' | 'pending'): RouteStatus => ({
   reason: 'The other side could not be paid.',
   refund,
 })
-const refunded = { ...failing('pending'), partnerStatus: 'refunded', refund: 'done', refundTxHash: hash } as const
+const refundedBy = (refundTxHash?: Hex): RouteStatus => ({
+  ...{ state: 'failed', partnerStatus: 'refunded', reason: 'The other side could not be paid.', refund: 'done' },
+  ...(refundTxHash === undefined ? {} : { refundTxHash }),
+})
+
+/** Pays 50 USDC on Base, as a partner that refunds does. */
+const payBack = ({ address }: Pick<Managed, 'address'>, raw = 50_000_000n) =>
+  fundToken(stage.base, 'USDC', address, raw)
 
 /** Puts the clock forward, and has the transfer looked at after that. */
 async function later(sent: Answer, hours: number): Promise<void> {
@@ -114,12 +123,13 @@ test.each(['pending', 'unknown'] as const)(
     expect(await eventsOf(sent), 'once').toEqual(['transfer.refund_overdue'])
     expect(await isReleased(), 'the money is away').toEqual([{ is: false }])
 
-    says(refunded)
-    const end = { status: 'failed', reason: 'refunded', refundTxHash: hash, refundedAt: expect.any(String) }
+    const refundTxHash = await payBack(master)
+    says(refundedBy(refundTxHash))
+    const end = { status: 'failed', reason: 'refunded', refundTxHash, refundedAt: expect.any(String) }
     expect(await until(sent, 'status', isEnd, hourMs)).toMatchObject(end)
     const [, back, ...rest] = await stage.eventsOf(sent.body.id)
-    expect(back).toMatchObject({ type: 'transfer.refunded', payload: { amount: '50', refundTxHash: hash } })
-    expect(rest).toMatchObject([{ type: 'transfer.failed', payload: { reason: 'refunded', refundTxHash: hash } }])
+    expect(back).toMatchObject({ type: 'transfer.refunded', payload: { amount: '50', refundTxHash } })
+    expect(rest).toMatchObject([{ type: 'transfer.failed', payload: { reason: 'refunded', refundTxHash } }])
     expect(await isReleased()).toEqual([{ is: true }])
     expect(await auditedActions(stage.world.database.db, sent.body.id)).toEqual([
       'transfers.create api-key',
@@ -130,10 +140,12 @@ test.each(['pending', 'unknown'] as const)(
 )
 
 test('a refund that comes in time is the end, and nothing reports it as overdue', async () => {
-  const sent = await sentBy(await stage.aMaster(), failing('pending'))
+  const master = await stage.aMaster()
+  const sent = await sentBy(master, failing('pending'))
   await later(sent, 71)
-  says(refunded)
-  expect(await until(sent, 'status', isEnd, lookMsMax)).toMatchObject({ status: 'failed', refundTxHash: hash })
+  const refundTxHash = await payBack(master)
+  says(refundedBy(refundTxHash))
+  expect(await until(sent, 'status', isEnd, lookMsMax)).toMatchObject({ status: 'failed', refundTxHash })
   expect(await eventsOf(sent)).toEqual(['transfer.failed'])
 })
 
@@ -154,4 +166,67 @@ test('a partner that fails again after it went on is not given its days anew', a
   expect(await eventsOf(sent)).toEqual([])
   says(failing('unknown'))
   await untilOverdue(sent)
+})
+
+/** A transfer whose partner says that this transaction has refunded it; looked at some times since. */
+async function sentAndClaimed(master: Managed, claim: (sent: Answer) => Promise<Hex | undefined>): Promise<Answer> {
+  const sent = await sentBy(master, failing('pending'))
+  says(refundedBy(await claim(sent)))
+  for (let look = 0; look < 3; look++) await later(sent, 1)
+  return sent
+}
+
+test.each<[string, (master: Managed, sent: Answer) => Promise<Hex | undefined>]>([
+  ['no transaction', async () => undefined],
+  ['a transaction that no node has', async () => hash],
+  ['the transaction that took the money', async (_, { body }) => String(body.txHash) as Hex],
+  ['a payment to somebody else', () => payBack({ address: stranger() })],
+  ['a payment of one unit', (master) => payBack(master, 1n)],
+  ['a payment of nine tenths', (master) => payBack(master, 45_000_000n)],
+  [
+    'a transfer of another wallet of the organisation',
+    async ({ address: toAddress }) => {
+      stage.conduct = {}
+      const body = bridgeOf(await stage.aMaster(), { toChain: 'base', toAddress })
+      const own = await stage.send(body)
+      expect(own.body).toMatchObject({ status: 'confirmed', route: 'direct' })
+      return String(own.body.txHash) as Hex
+    },
+  ],
+])('a partner that names %s as the refund has refunded nothing: the transfer waits for the money', async (_, claim) => {
+  const master = await stage.aMaster()
+  const sent = await sentAndClaimed(master, (one) => claim(master, one))
+  expect([await stage.get(sent), await eventsOf(sent)]).toMatchObject([stillOpen, []])
+  expect(lineOf('a partner reports a refund that the chain does not show', sent)).toContain('"level":40')
+  const refundTxHash = await payBack(master)
+  says(refundedBy(refundTxHash))
+  expect(await until(sent, 'status', isEnd, hourMs)).toMatchObject({ status: 'failed', refundTxHash })
+})
+
+test('money that came before the transfer was sent is no refund of it, and a lying partner is reported as overdue', async () => {
+  const master = await stage.aMaster(50_000_000n)
+  const earlier = await payBack(master)
+  const sent = await sentAndClaimed(master, async () => earlier)
+  expect(await stage.get(sent)).toMatchObject(stillOpen)
+  stage.clock.forward(73 * hourMs)
+  await untilOverdue(sent)
+})
+
+test('one transaction refunds no more transfers than it brought money for', async () => {
+  const master = await stage.aMaster()
+  const one = await sentBy(master, failing('pending'))
+  const two = await sentBy(master, failing('pending'))
+  const enoughForOne = await payBack(master, 51_000_000n)
+  says(refundedBy(enoughForOne))
+  const isFailed = async (sent: Answer) => (await stage.get(sent)).status === 'failed'
+  const countFailed = async () => {
+    stage.clock.forward(lookMsMax)
+    return [await isFailed(one), await isFailed(two)].filter((is) => is).length
+  }
+  await expect.poll(countFailed, { interval: 500 }).toBe(1)
+  const open = (await isFailed(one)) ? two : one
+  for (let look = 0; look < 3; look++) await later(open, 1)
+  expect(await countFailed()).toBe(1)
+  says(refundedBy(await payBack(master)))
+  await expect.poll(countFailed, { interval: 500 }).toBe(2)
 })

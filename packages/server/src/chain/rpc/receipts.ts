@@ -1,7 +1,7 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import { fail } from '../errors.ts'
 import type { Receipt } from '../port.ts'
-import type { Finality, QuorumReads, Verdict } from '../quorum-port.ts'
+import type { CoinArrival, Finality, QuorumReads, Verdict } from '../quorum-port.ts'
 import { quantity } from './quantity.ts'
 import { heightIn, type Quorum } from './quorum.ts'
 import { readQuantity, readReceipt } from './read.ts'
@@ -11,12 +11,18 @@ import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc.ts'
 export function createReceipts(
   network: Network,
   quorum: Quorum,
-): Pick<QuorumReads, 'confirmReceipts' | 'isInNoBlock' | 'isNonceLost'> {
+): Pick<QuorumReads, 'confirmReceipts' | 'confirmCoinArrival' | 'isInNoBlock' | 'isNonceLost'> {
   return {
     async confirmReceipts(receipts, finality = { depth: network.confirmationDepth }) {
       if (receipts.length === 0) return []
       const ask = (rpc: Rpc) => judge(rpc, receipts, { network, finality })
       return (await quorum.vote({ count: receipts.length, ask })).map(verdictOf)
+    },
+    async confirmCoinArrival(arrival) {
+      const decision = await quorum.decide({ depth: network.confirmationDepth })
+      if (decision === undefined || arrival.block > decision.block.number) return 'undecided'
+      const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => [await hasArrived(rpc, arrival)]
+      return verdictOf((await decision.vote({ count: 1, ask }))[0])
     },
     async isInNoBlock(hashes) {
       const ask = async (rpc: Rpc): Promise<readonly Vote[]> => [
@@ -78,6 +84,22 @@ function compare(receipt: Receipt, own: Receipt | undefined, block: unknown): Vo
 function wordsOf({ blockHash, blockNumber, status, gasUsed, effectiveGasPrice, l1Fee, logs }: Receipt): string {
   const entries = logs.map(({ address, topics, data }) => [address, ...topics, data].join(' '))
   return [blockHash, blockNumber, status, gasUsed, effectiveGasPrice, l1Fee, ...entries].join('\n').toLowerCase()
+}
+
+/** What one node says. It has no vote where it does not have the state of the block. */
+async function hasArrived(rpc: Rpc, { account, rawLeast, hash, block }: CoinArrival): Promise<Vote | undefined> {
+  const [answer, before, after] = await rpc.batch([
+    { method: 'eth_getTransactionByHash', params: [hash] },
+    { method: 'eth_getBalance', params: [account, quantity(block - 1n)] },
+    { method: 'eth_getBalance', params: [account, quantity(block)] },
+  ])
+  const sent = resultOf(answer)
+  if (!isRecord(sent) || sent.blockNumber !== quantity(block)) return undefined
+  if (lower(sent.to) === account.toLowerCase() && readQuantity(sent.value, 'transaction value') >= rawLeast)
+    return 'yes'
+  const [old, now] = [resultOf(before), resultOf(after)]
+  if (old === undefined || now === undefined) return undefined
+  return readQuantity(now, 'balance') - readQuantity(old, 'balance') >= rawLeast ? 'yes' : 'no'
 }
 
 interface Nonce {

@@ -12,7 +12,8 @@ import { allowanceOf, endOf, slippageBps } from './partner.ts'
 import { proveCall } from './proof.ts'
 import { canPay, readPurse } from './purse.ts'
 import { publishRefunded, publishRefundOverdue } from './refund-events.ts'
-import { markFailing, markRefunded } from './refund-store.ts'
+import { leastBack, type ProvenRefund, proveRefund } from './refund-proof.ts'
+import { listPaidBack, markFailing, markRefunded } from './refund-store.ts'
 import { listSteps, listToLookAt, markArrived, setLookAt, setPartnerStatus, takeMessage } from './route-store.ts'
 import { assignStep, findNextStep, insertSteps, lockTransfer, type StepRow, type TransferRow } from './store.ts'
 import { type Coin, feeOfCall, gasLimitOf } from './weigh.ts'
@@ -58,12 +59,13 @@ async function look(ctx: Work, transfer: TransferRow): Promise<void> {
   if (!isGone) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt)))
   const status = await askStatus(ctx, transfer)
   if (status.state === 'claimable') return claim(ctx, transfer, status)
+  const refund = await refundOf(ctx, transfer, status)
   await ctx.db.tx(async (tx) => {
     const held = await lockTransfer(tx, transfer.id)
     if (held.endedAt !== null) return
     if (!(await isItsOwn(ctx, tx, held, status))) return
     await setPartnerStatus(tx, held.id, status.partnerStatus)
-    await conclude(ctx, tx, held, status)
+    await conclude(ctx, tx, held, { status, refund })
   })
 }
 
@@ -150,12 +152,25 @@ function coinOf(network: Network, symbol: string): Coin {
   return token
 }
 
-async function conclude(
-  ctx: Work,
-  tx: Tx,
-  transfer: TransferRow,
-  status: Exclude<RouteStatus, { state: 'claimable' }>,
-): Promise<void> {
+/** The refund that the partner names, where the chain shows it. */
+async function refundOf(ctx: Work, transfer: TransferRow, status: RouteStatus): Promise<ProvenRefund | undefined> {
+  if (status.state !== 'failed' || status.refund !== 'done') return undefined
+  const chain = ctx.chains.on(networkOf(transfer.fromNetwork))
+  const refund = await proveRefund(ctx, chain, transfer, status.refundTxHash)
+  if (refund === undefined)
+    ctx.log.warn(
+      { transferId: transfer.id, partner: transfer.partner, refundTxHash: status.refundTxHash },
+      'a partner reports a refund that the chain does not show; it is waited for',
+    )
+  return refund
+}
+
+interface Concluded {
+  readonly status: Exclude<RouteStatus, { state: 'claimable' }>
+  readonly refund: ProvenRefund | undefined
+}
+
+async function conclude(ctx: Work, tx: Tx, transfer: TransferRow, { status, refund }: Concluded): Promise<void> {
   const now = ctx.clock.now()
   if (status.state === 'completed') {
     const { received, destinationTxHash } = status
@@ -166,11 +181,18 @@ async function conclude(
     return end(ctx, tx, transfer.id, undefined)
   }
   if (status.state === 'pending') return setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
-  const { refund, partnerStatus } = status
-  if (refund !== 'done') return awaitRefund(ctx, tx, transfer, partnerStatus)
-  await markRefunded(tx, transfer.id, { hash: status.refundTxHash, now })
-  if (transfer.refundOverdueEventId !== null) await publishRefunded(ctx, tx, transfer, status.refundTxHash)
+  if (refund === undefined || !(await isFree(tx, transfer, refund)))
+    return awaitRefund(ctx, tx, transfer, status.partnerStatus)
+  await markRefunded(tx, transfer.id, { hash: refund.hash, now })
+  if (transfer.refundOverdueEventId !== null) await publishRefunded(ctx, tx, transfer, refund.hash)
   await end(ctx, tx, transfer.id, 'refunded')
+}
+
+/** Whether the transaction brought enough for this transfer beside those that it has already paid back. */
+async function isFree(tx: Tx, transfer: TransferRow, { hash, rawAmount }: ProvenRefund): Promise<boolean> {
+  const others = await listPaidBack(tx, transfer, hash)
+  const rawTaken = others.reduce((sum, raw) => sum + leastBack(raw), 0n)
+  return rawAmount >= rawTaken + leastBack(transfer.rawAmount)
 }
 
 /** From the first time on that the partner said that it fails. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { sql, type Tx } from '../../platform/db/db.ts'
 import type { EventId } from '../../platform/ids.ts'
-import type { TransferId } from './store.ts'
+import type { TransferId, TransferRow } from './store.ts'
 
 /** Since when the partner fails; now where it says so for the first time. The caller holds the row. */
 export async function markFailing(tx: Tx, transferId: TransferId, now: Date): Promise<Date> {
@@ -16,15 +16,36 @@ export async function markFailing(tx: Tx, transferId: TransferId, now: Date): Pr
 /** The money is back, and the transfer is about to end with that. */
 export async function markRefunded(tx: Tx, transferId: TransferId, refund: Refund): Promise<void> {
   await tx.run(sql`
-    update transfers set refund_tx_hash = ${refund.hash ?? null}, refunded_at = ${refund.now} where id = ${transferId} and ended_at is null`)
+    update transfers set refund_tx_hash = ${refund.hash}, refunded_at = ${refund.now} where id = ${transferId} and ended_at is null`)
 }
 
 export interface Refund {
-  readonly hash: string | undefined
+  readonly hash: string
   readonly now: Date
 }
 
 /** This event reported that the refund is overdue. */
 export async function markRefundOverdue(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {
   await tx.run(sql`update transfers set refund_overdue_event_id = ${eventId} where id = ${transferId}`)
+}
+
+/**
+ * The amounts of the other transfers of this account and token that a transaction has paid back. Until the end of the database transaction no
+ * other transfer is paid back by it.
+ */
+export async function listPaidBack(
+  tx: Tx,
+  { id, organisationId, environment, fromNetwork, fromAddress, fromToken }: TransferRow,
+  hash: string,
+): Promise<readonly bigint[]> {
+  const plain = hash.toLowerCase()
+  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${`refund:${fromNetwork}/${plain}`}, 0))`)
+  const rows = await tx.many(
+    z.object({ raw: z.string().transform((text) => BigInt(text)) }),
+    sql`
+    select raw_amount::text as raw from transfers
+    where lower(refund_tx_hash) = ${plain} and organisation_id = ${organisationId} and environment = ${environment} and from_network = ${fromNetwork} and from_address = ${fromAddress} and from_token = ${fromToken}
+      and id <> ${id}`,
+  )
+  return rows.map(({ raw }) => raw)
 }

@@ -1,3 +1,4 @@
+import { type Address, checksumAddress } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Db, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
@@ -81,6 +82,11 @@ const KeyRow = z.object({
   account: z.number(),
   index: Index,
 })
+
+/** Whether this service signs for an address, whosever it is. */
+export async function isManagedAddress(db: Queryable, address: Address): Promise<boolean> {
+  return (await findKeyOfAddress(db, checksumAddress(address))) !== undefined
+}
 
 /** Whose key, and which, signs for an address; undefined for an address that no tenant's seed gave. */
 export function findKeyOfAddress(db: Queryable, address: string): Promise<z.output<typeof KeyRow> | undefined> {

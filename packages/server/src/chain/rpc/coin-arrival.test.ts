@@ -1,0 +1,90 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { type Address, type Hex, networkByName } from '@purser/protocol'
+import { createWalletClient, encodeFunctionData, http, parseAbi, publicActions } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { createOutbound, type Outbound } from '../../platform/outbound.ts'
+import { createChains } from '../chains.ts'
+import type { Chain } from '../port.ts'
+
+const multicall: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
+let dev: DevChain
+let liar: LyingNode
+let outbound: Outbound
+
+beforeAll(async () => {
+  dev = await startChain({ network: 'base-sepolia' })
+  liar = await startLyingNode(dev.rpcUrl)
+  outbound = createOutbound()
+})
+afterEach(() => liar.tellTheTruth())
+afterAll(async () => {
+  await outbound?.close()
+  await liar?.stop()
+  await dev?.stop()
+})
+
+/** A chain port over the liar and so many true nodes. */
+function among(trueNodes: number, confirmationDepth = 1): Chain {
+  const found = networkByName('base-sepolia')
+  if (found === undefined) throw new Error('no such network')
+  const rpcUrls = { 'base-sepolia': [liar.url, ...Array.from({ length: trueNodes }, () => dev.rpcUrl)] }
+  const networks = [{ ...found, confirmationDepth }]
+  return createChains({ outbound, clock: systemClock, networks, rpcUrls, rpcTimeoutMs: 4_000 }).on(found)
+}
+
+const stranger = () => privateKeyToAddress(generatePrivateKey())
+const value = 7_000n
+
+/** Sends coin from an account that the local node signs for; the transaction and its block. */
+async function sent(to: Address, data?: Hex): Promise<{ readonly hash: Hex; readonly block: bigint }> {
+  const client = createWalletClient({ transport: http(dev.rpcUrl) }).extend(publicActions)
+  const [account] = await client.getAddresses()
+  if (account === undefined) throw new Error('no account')
+  const hash = await client.sendTransaction({
+    account,
+    chain: null,
+    to,
+    value,
+    ...(data === undefined ? {} : { data }),
+  })
+  const { status, blockNumber } = await client.waitForTransactionReceipt({ hash })
+  expect(status).toBe('success')
+  return { hash, block: blockNumber }
+}
+
+const forwarding = (target: Address): Hex =>
+  encodeFunctionData({
+    abi: parseAbi([
+      'struct Call { address target; bool allowFailure; uint256 value; bytes callData; }',
+      'function aggregate3Value(Call[] calls) payable',
+    ]),
+    args: [[{ target, allowFailure: false, value, callData: '0x' }]],
+  })
+
+test.each(['by the transaction itself', 'by a contract'])(
+  'coin that an account received %s has arrived',
+  async (how) => {
+    const account = stranger()
+    const arrival = {
+      account,
+      ...(await (how === 'by a contract' ? sent(multicall, forwarding(account)) : sent(account))),
+    }
+    expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value })).toBe('yes')
+    expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value + 1n })).toBe('no')
+    expect(await among(2).confirmCoinArrival({ ...arrival, account: stranger(), rawLeast: value })).toBe('no')
+    expect(await among(2, 50).confirmCoinArrival({ ...arrival, rawLeast: value }), 'not deep enough').toBe('undecided')
+  },
+)
+
+test('coin that one node of two or of three invents has not arrived', async () => {
+  const [account, arrival] = [stranger(), await sent(stranger())]
+  liar.lie('eth_getBalance', ({ params }) => ({
+    result: BigInt(String(params[1])) < arrival.block ? '0x0' : '0xffffff',
+  }))
+  expect(await among(0).confirmCoinArrival({ ...arrival, account, rawLeast: value })).toBe('yes')
+  expect(await among(1).confirmCoinArrival({ ...arrival, account, rawLeast: value })).toBe('undecided')
+  expect(await among(2).confirmCoinArrival({ ...arrival, account, rawLeast: value })).toBe('no')
+})
