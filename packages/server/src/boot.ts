@@ -3,7 +3,7 @@ import type { Config } from './config.ts'
 import { buildDeps, type Overrides } from './deps.ts'
 import { paymentRelays } from './features/payments/index.ts'
 import { type RelayerParts, relayHandler, relayTimings, startRelayer } from './features/relayer/index.ts'
-import { authorisedHandler, startAuthorisedLanes, transferHandler } from './features/transfers/index.ts'
+import { gaslessTransfers, transferHandler } from './features/transfers/index.ts'
 import { startDepositWatcher, sweepRelays, tempoSweepHandler } from './features/wallets/index.ts'
 import { WebhookWorker } from './features/webhooks/index.ts'
 import { partnerPages } from './features/withdrawals/index.ts'
@@ -62,22 +62,15 @@ const leaseMsDefault = 6_000
 function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: number): () => Promise<void> {
   const { deps } = built
   const relaying = relayerParts(deps, leaseMs)
-  deps.lanes.start([
-    fillHandler,
-    relayHandler(relaying),
-    authorisedHandler(deps),
-    transferHandler(deps),
-    tempoSweepHandler(deps),
-  ])
+  deps.lanes.start([fillHandler, relayHandler(relaying), transferHandler(deps), tempoSweepHandler(deps)])
   const relayer = startRelayer(relaying)
   built.onSettlementWanted(() => relayer.notify())
-  const authorisedLanes = startAuthorisedLanes(deps)
   const webhooks = new WebhookWorker(deps)
   built.onDeliveriesWaiting(() => webhooks.wake())
   const runner = startRunner(deps, recurring, leaseMs)
   const deposits = startDepositWatcher(deps, depositPollMsMax === undefined ? {} : { pollMsMax: depositPollMsMax })
   return async () => {
-    const planners = [relayer, authorisedLanes, runner, deposits]
+    const planners = [relayer, runner, deposits]
     await Promise.all(planners.map((planner) => planner.stop()))
     // Last, since those may still have written events; what it leaves is another process's.
     await webhooks.stop()
@@ -87,7 +80,7 @@ function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: num
 
 /** What the relayer works with: the features whose signatures it sends, and the settler's lane. */
 export function relayerParts(deps: Deps, leaseMs: number): RelayerParts {
-  const purposes = [paymentRelays(deps), sweepRelays(deps)]
+  const purposes = [paymentRelays(deps), sweepRelays(deps), gaslessTransfers(deps)]
   return {
     ctx: systemCtx(deps),
     networks: deps.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009),

@@ -53,11 +53,12 @@ export async function countOpen(db: Db): Promise<number> {
 }
 
 /** Transfers that a child signed, each of which has ended, in one transaction of the settler at least. */
-async function countAuthorised(db: Db): Promise<number> {
+async function countGasless(db: Db): Promise<number> {
   const row = await db.one(
     z.object({ all: z.bigint(), ended: z.bigint() }),
     sql`
-    select count(*) as all, count(*) filter (where status = 'ended' and attempt > 0) as ended from transfer_authorisations`,
+    select count(*) as all, count(*) filter (where a.status = 'ended' and r.state = 'settled' and r.attempts > 0) as ended
+    from transfer_authorisations a left join relays r on r.purpose = 'transfers.gasless' and r.subject_id = a.transfer_id`,
   )
   expect(row.ended).toBe(row.all)
   return Number(row.all)
@@ -103,7 +104,7 @@ export async function expectTransfersToAgree(books: TransferBooks, wishes: reado
     acknowledged: acknowledged.length,
     made: rows.length,
     madeUnacknowledged: rows.length - acknowledged.length,
-    authorised: await countAuthorised(books.db),
+    gasless: await countGasless(books.db),
     answeredPending: rows.filter(({ answered }) => answered === 'pending').length,
     transactions,
     ...moved,
@@ -142,7 +143,7 @@ async function expectNonces({ db, chain, wallets }: TransferBooks): Promise<numb
   const client = createPublicClient({ transport: http(chain.rpcUrl) })
   const sent = await db.many(
     SentRow,
-    sql`select sender, nonce, status, mined_hash from chain_transactions where purpose <> 'transfers.authorised' order by nonce`,
+    sql`select sender, nonce, status, mined_hash from chain_transactions where purpose <> 'relays' order by nonce`,
   )
   const bySender = Map.groupBy(sent, ({ sender }) => sender)
   for (const { address } of wallets) {

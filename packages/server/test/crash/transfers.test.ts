@@ -106,7 +106,7 @@ test('kill -9 at random moments during 500 transfers from 20 wallets, with a nod
   const seconds = Math.round((performance.now() - begun) / 1_000)
   console.log(`seed ${seed}, ${kills} kills, ${seconds} s: ${JSON.stringify(totals)} ${JSON.stringify(load.counts)}`)
   expect(load.counts.lost, 'the kills met requests under way').toBeGreaterThan(0)
-  expect(totals.authorised, 'some were signed by children and sent by the settler').toBeGreaterThan(0)
+  expect(totals.gasless, 'some were signed by children and sent by the settler').toBeGreaterThan(0)
   for (const wish of wishes.filter(({ key, answer }) => key !== undefined && answer !== undefined).slice(0, 30)) {
     const again = await post(caller, wish, 0)
     expect([again.status, again.body.id]).toEqual([201, wish.answer?.id])

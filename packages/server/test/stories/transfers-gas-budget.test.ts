@@ -7,7 +7,7 @@ import { planTransfer } from '../../src/features/transfers/plan.ts'
 import type { Outcome } from '../../src/features/transfers/record.ts'
 import { type OwnIntent, recordTransfer } from '../../src/features/transfers/rounds.ts'
 import { NewTransfer } from '../../src/features/transfers/schema.ts'
-import { gasOfAuthorisation } from '../../src/features/wallets/index.ts'
+import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import type { Ctx } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { isProblem } from '../../src/platform/errors.ts'
@@ -69,7 +69,7 @@ async function planned(ctx: Ctx, org: Org, count: number): Promise<readonly OwnI
 async function useGas({ tenant, clock, settleNanoUsdPerDayMax }: Ctx, left: bigint): Promise<void> {
   await world.database.db.run(sql`
     insert into gas_budgets (organisation_id, environment, network, day, nano_usd) values
-    (${tenant.organisationId}, 'test', 'base-sepolia', ${dayOf(clock.now())}, ${settleNanoUsdPerDayMax - left * gasOfAuthorisation})`)
+    (${tenant.organisationId}, 'test', 'base-sepolia', ${dayOf(clock.now())}, ${settleNanoUsdPerDayMax - left * gasOfGasless})`)
 }
 
 function recordAll(intents: readonly OwnIntent[]): Promise<Outcome[]> {

@@ -4,6 +4,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvent } from '../../platform/events.ts'
+import type { TenantAudit } from '../relayer/index.ts'
 import { releasePolicy } from '../wallets/index.ts'
 import { arrivedOf } from './arrived.ts'
 import { markEnded, markTold, type TransferEnd } from './outcome-store.ts'
@@ -47,6 +48,14 @@ export async function auditEnds(ctx: EndingCtx, tx: Tx, ended: readonly Transfer
     const [first] = own
     if (first !== undefined) await appendAudits({ ...ctx, tenant: first }, tx, own.map(recordOf))
   }
+}
+
+/** What a transaction that closes by itself (`close` of the relayer) is to write of them. */
+export function auditsOf(ended: readonly TransferRow[]): readonly TenantAudit[] {
+  return ended.map((transfer) => {
+    const { organisationId, environment } = transfer
+    return { tenant: { organisationId, environment }, entry: recordOf(transfer) }
+  })
 }
 
 function recordOf(transfer: TransferRow): AuditEntry {

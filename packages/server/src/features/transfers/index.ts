@@ -1,4 +1,4 @@
-export { authorisedHandler, startAuthorisedLanes } from './authorised/lane.ts'
+export { gaslessTransfers } from './gasless/relay.ts'
 export { transferHandler } from './handler.ts'
 export { transferRecurring } from './jobs.ts'
 export { legacyWithdrawOperations } from './legacy/routes.ts'

@@ -1,8 +1,8 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { Recurring } from '../../platform/job.ts'
-import { resolveAuthorised } from './authorised/resolve.ts'
 import { tell } from './ending.ts'
 import { followPartners } from './follow.ts'
+import { signTransfers } from './gasless/sign.ts'
 import { listUnanswered } from './outcome-store.ts'
 import { sweepQuotes } from './quotes.ts'
 import { refillChildren } from './refill.ts'
@@ -32,7 +32,7 @@ const tellUnanswered: Recurring = {
 export const transferRecurring: readonly Recurring[] = [
   tellUnanswered,
   followPartners,
-  resolveAuthorised,
+  signTransfers,
   refillChildren,
   revokeApprovals,
   sweepQuotes,

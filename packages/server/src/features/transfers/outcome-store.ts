@@ -55,6 +55,18 @@ export async function markPending(tx: Tx, transferId: TransferId, reason: string
     update transfers set status = 'pending', reason = ${reason}, confirmed_at = null, left_at = null, look_at = null where id = ${transferId} and ended_at is null`)
 }
 
+/** What blocks showed of these is no longer so. `hash`: whether the transaction that carried them is still said to. */
+export async function markUndone(
+  tx: Tx,
+  transferIds: readonly TransferId[],
+  hash: 'kept' | 'forgotten',
+): Promise<void> {
+  await tx.run(sql`
+    update transfers set status = 'pending', reason = null, confirmed_at = null, left_at = null, look_at = null,
+      tx_hash = case when ${hash === 'kept'} then tx_hash end
+    where id = any(${transferIds}::text[]) and ended_at is null`)
+}
+
 export interface TransferEnd {
   readonly transferId: TransferId
   /** Why it failed; undefined where it did what it was to do. */

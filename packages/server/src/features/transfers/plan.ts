@@ -15,11 +15,11 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
 import { findSource, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
-import { isAuthorisable } from './authorised/terms.ts'
 import { fail } from './errors.ts'
 import { type Facts, readFacts } from './facts.ts'
 import { readAgain } from './facts-again.ts'
 import { askQuoteAbove, floorOf } from './floor.ts'
+import { canBeGasless } from './gasless/terms.ts'
 import type { Held } from './held.ts'
 import { endOf, partnerSteps, slippageBps } from './partner.ts'
 import type { NewTransfer } from './schema.ts'
@@ -267,7 +267,7 @@ async function pricedOn(ctx: Ctx, wish: Wish, costs: Costs): Promise<Sent> {
   const { own, fees, funds } = costs
   const isDirect = choice.route === 'direct' && coin.address !== undefined
   if (isDirect && feeOf(own, fees) > funds.native) {
-    if (await isAuthorisable(ctx, { source, network, coin, fees }))
+    if (await canBeGasless(ctx, { source, network, coin, fees }))
       return { steps: [], rawFee: 0n, feeCoin: native, left: { ...funds, token: funds.token - rawAmount } }
   }
   return pricedInCoin(wish, native, costs)

@@ -2,8 +2,8 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import { lockSources, type OutgoingMovement, type PolicyOperation, reservePolicies } from '../wallets/index.ts'
-import { storeAuthorisations } from './authorised/terms.ts'
 import { transferPurpose } from './follow.ts'
+import { storeGasless } from './gasless/terms.ts'
 import type { Answered } from './outcome-store.ts'
 import type { TransferPlan } from './plan.ts'
 import { takeQuotes } from './quote-use.ts'
@@ -36,7 +36,7 @@ export class LeftOut extends Error {
 
 /**
  * Stores planned transfers of one tenant, their steps and first nonces in the caller's transaction; once that commits, the lanes carry them
- * out. One that the settler brings has an authorisation to be signed in the place of both. Answers of each its id or why it was refused:
+ * out. A gasless one has an authorization to be signed in the place of both. Answers of each its id or why it was refused:
  * `insufficient-balance` or `policy-denied`, which takes nothing from the others. Throws `LeftOut`.
  */
 export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promise<readonly Outcome[]> {
@@ -88,7 +88,7 @@ async function store(ctx: Ctx, tx: Tx, made: readonly Named[]): Promise<void> {
   await insertTransfers(tx, ctx.tenant, made.map(rowOf))
   const own = made.filter(({ plan }) => plan.steps.length > 0)
   if (own.length > 0) await storeSteps(ctx, tx, own)
-  const over = await storeAuthorisations(
+  const over = await storeGasless(
     tx,
     made.filter(({ plan }) => plan.steps.length === 0),
   )

@@ -1,19 +1,9 @@
-export {
-  type Authorised,
-  authorisedCall,
-  authorizationOf,
-  gasOfAuthorisation,
-  type SignedAuthorised,
-  shownBy,
-  signAuthorised,
-  signatureOf,
-  takesAuthorisations,
-} from './authorisation.ts'
 export { isServiceAddress, refuseServiceAddress } from './contracts.ts'
 export { isVirtual } from './deposits/booking.ts'
 export { depositOperations } from './deposits/routes.ts'
 export { type DepositWatcher, startDepositWatcher } from './deposits/watcher.ts'
 export { legacyErrors, walletErrors } from './errors.ts'
+export { budgetChange, gasOfGasless, isGasless, signGasless } from './gasless.ts'
 export { LegacyCoin, placeOf as legacyPlaceOf } from './legacy/coins.ts'
 export { requireLegacyWallet } from './legacy/legacy.ts'
 export { createAccountSigners } from './managed/signing.ts'

@@ -1,8 +1,8 @@
 import { type Network, parseAmount, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
-import { takesAuthorisations } from '../authorisation.ts'
 import { fail as failWallets } from '../errors.ts'
+import { isGasless } from '../gasless.ts'
 import { networkOf } from '../managed/managed.ts'
 import type { MasterWalletRow } from '../managed/store.ts'
 import { fail } from './errors.ts'
@@ -52,7 +52,7 @@ function sweepableToken(network: Network, symbol: string, path: `${string}/token
     const message = `is not a token of ${network.name}, which has ${known}`
     throw failWallets('token-not-supported', { errors: [{ path, message }] })
   }
-  if (!takesAuthorisations(network, token) && network.nativeCoin !== null) throw fail('sweep-not-supported')
+  if (!isGasless(network, token) && network.nativeCoin !== null) throw fail('sweep-not-supported')
   return token
 }
 

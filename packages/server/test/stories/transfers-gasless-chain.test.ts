@@ -7,24 +7,23 @@ import { z } from 'zod'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
 import type { LaneParts } from '../../src/chain/lanes/parts.ts'
 import { resumeLanes } from '../../src/chain/lanes/resume.ts'
-import type { Lanes } from '../../src/chain/port.ts'
-import { authorisedHandler, authorisedPurpose, passAuthorised } from '../../src/features/transfers/authorised/lane.ts'
-import { resolveAuthorised } from '../../src/features/transfers/authorised/resolve.ts'
 import {
-  listInTransaction,
-  listUnsigned,
-  lockSigned,
-  type SignedRow,
-} from '../../src/features/transfers/authorised/store.ts'
-import { authorizationOf } from '../../src/features/wallets/index.ts'
+  type AuthorizationPayload,
+  authorizationOf,
+  passRelays,
+  relayHandler,
+  relayPurpose,
+} from '../../src/features/relayer/index.ts'
+import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/payload.ts'
+import { signTransfers } from '../../src/features/transfers/gasless/sign.ts'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import type { Deps } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { id } from '../../src/platform/ids.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { auditedActions } from '../audited.ts'
 import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
-import { Death, lifeOf, mortalDb } from '../mortal.ts'
+import { lifeOf, mortalDb } from '../mortal.ts'
+import { relayPartsOf } from '../relay-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
@@ -73,15 +72,15 @@ async function aWorker(deps: Deps) {
 type Worker = typeof worker
 
 function partsOf({ deps, signer, held }: Worker): LaneParts {
-  const handlers = new Map([[authorisedPurpose, authorisedHandler(deps)]])
+  const handlers = new Map([[relayPurpose, relayHandler(relayPartsOf(deps))]])
   return { deps, chain: deps.chains.on(network), signerOf: () => signer, handlers, held, usedSince: new Map() }
 }
 
 /** One look at everything, as a worker has it again and again. */
 async function turn(own: Worker, parts: LaneParts): Promise<void> {
-  await passAuthorised(systemCtx(own.deps), network)
+  await signTransfers.run(systemCtx(own.deps))
+  await passRelays(relayPartsOf(own.deps), network)
   await passLane(parts, own.lane)
-  await resolveAuthorised.run(systemCtx(own.deps))
 }
 
 /** What a process does from its start until nothing is under way, while blocks come. */
@@ -144,11 +143,22 @@ async function expectArrived(transfer: Asked): Promise<void> {
 }
 
 async function rowOf(transfer: Asked) {
-  const Row = z.object({ status: z.string(), unresolved: z.boolean(), attempt: z.number() })
+  const Row = z.object({ state: z.string(), attempts: z.number() })
   return world.database.db.one(
     Row,
-    sql`select status, unresolved, attempt from transfer_authorisations where transfer_id = ${transfer.id}`,
+    sql`select state, attempts from relays where purpose = 'transfers.gasless' and subject_id = ${transfer.id}`,
   )
+}
+
+/** Whether a transaction was over without it. */
+async function isLeft(transfer: Asked): Promise<boolean> {
+  const { state, attempts } = await rowOf(transfer)
+  return state === 'waiting' && attempts > 0
+}
+
+/** Has the chain be read about all that wait, as when their time is over by the database's clock. */
+async function readNow(): Promise<void> {
+  await world.database.db.run(sql`update relays set check_at = now() where check_at is not null`)
 }
 
 /** The same worker, at whose n-th step everything fails and goes on failing, as for a process that is gone. */
@@ -205,20 +215,18 @@ test('two workers at once carry each transfer in one transaction', async () => {
   await Promise.all([work(worker), work(other)])
   for (const transfer of transfers) {
     await expectArrived(transfer)
-    expect((await rowOf(transfer)).attempt).toBe(1)
+    expect((await rowOf(transfer)).attempts).toBe(1)
   }
 }, 180_000)
 
 /** Has the children sign, and stops there. */
-async function signed(transfer: Asked): Promise<SignedRow> {
-  const noLane: Lanes = { ...worker.deps.lanes, openCounts: () => Promise.reject(new Death()) }
-  await expect(passAuthorised(systemCtx({ ...worker.deps, lanes: noLane }), network)).rejects.toThrow(Death)
-  expect(await listUnsigned(world.database.db, network.name, 10)).toEqual([])
-  const endingAfter = clock.now()
-  const rows = await world.database.db.tx((tx) => lockSigned(tx, network.name, { most: 10, endingAfter }))
-  const own = rows.find(({ transferId }) => transferId === transfer.id)
-  if (own === undefined) throw new Error('nothing was signed')
-  return own
+async function signed(transfer: Asked): Promise<AuthorizationPayload> {
+  await signTransfers.run(systemCtx(worker.deps))
+  const { payload } = await world.database.db.one(
+    z.object({ payload: StoredPayload }),
+    sql`select payload from relays where subject_id = ${transfer.id}`,
+  )
+  return payload
 }
 
 const token = parseAbi([
@@ -228,12 +236,14 @@ const token = parseAbi([
 ])
 
 /** What anybody can do who has seen the authorisation on its way. */
-function frontRun(row: SignedRow): Promise<`0x${string}`> {
-  const { from, to, value, validAfter, validBefore, nonce } = authorizationOf(row)
-  const signature = `0x${Buffer.from(row.signature).toString('hex')}` as const
+function frontRun(payload: AuthorizationPayload): Promise<`0x${string}`> {
+  const { from, to, value, validAfter, validBefore, nonce } = authorizationOf(payload)
+  if (payload.signature.kind !== 'ecdsa') throw new Error('a child signs by its key')
+  const { r, s, v } = payload.signature
+  const signature = `${r}${s.slice(2)}${v.toString(16)}` as const
   const args = [from, to, value, validAfter, validBefore, nonce, signature] as const
   const data = encodeFunctionData({ abi: token, functionName: 'transferWithAuthorization', args })
-  return sendFromDevAccount(chain, row.asset, data)
+  return sendFromDevAccount(chain, payload.token, data)
 }
 
 test('a stranger who submits a child’s authorisation first changes nothing: the money is at its recipient once, by his transaction', async () => {
@@ -256,7 +266,7 @@ test('nothing is said of a stranger’s transaction until it is deep enough, and
   const transfer = await aTransfer()
   const row = await signed(transfer)
   await listed('blacklist', transfer.child)
-  await work(worker, async () => (await rowOf(transfer)).unresolved)
+  await work(worker, () => isLeft(transfer))
   await listed('unBlacklist', transfer.child)
   const before = await node.snapshot()
   const hash = await frontRun(row)
@@ -275,7 +285,7 @@ test('a transfer that the token refuses in its block is not told as failed while
   const transfer = await aTransfer()
   await signed(transfer)
   await listed('blacklist', transfer.child)
-  await work(worker, async () => (await rowOf(transfer)).unresolved)
+  await work(worker, () => isLeft(transfer))
   for (let look = 0; look < 20; look++) {
     clock.forward(10_000)
     await node.mine({ blocks: 1 })
@@ -291,7 +301,7 @@ test('a transfer that the token refuses in its block is not told as failed while
   await listed('unBlacklist', transfer.child)
   await work(worker)
   await expectArrived(transfer)
-  expect((await rowOf(transfer)).attempt).toBe(2)
+  expect((await rowOf(transfer)).attempts).toBe(2)
 }, 180_000)
 
 function walletOf(transfer: Asked) {
@@ -303,23 +313,26 @@ function walletOf(transfer: Asked) {
 
 const halfAnHourMs = 1_800_000
 
-test('one that lapses unused fails only when a final block is past its end, whatever our own clock says, and its money is free again', async () => {
+test('one that expires unused fails only when a final block is past its end, whatever our own clock says, and its money is free again', async () => {
   const transfer = await aTransfer()
   await signed(transfer)
   await listed('blacklist', transfer.child)
-  await work(worker, async () => (await rowOf(transfer)).unresolved)
+  await work(worker, () => isLeft(transfer))
   clock.forward(halfAnHourMs * 2)
   for (let look = 0; look < 3; look++) {
     clock.forward(120_000)
+    await readNow()
     await turn(worker, partsOf(worker))
     expect((await shown(transfer)).status, 'no block is as late as its end').toBe('pending')
   }
   await node.increaseTime({ seconds: (halfAnHourMs * 3) / 1_000 })
   await node.mine({ blocks: network.confirmationDepth - 1 })
   clock.forward(120_000)
+  await readNow()
   await turn(worker, partsOf(worker))
   expect((await shown(transfer)).status, 'the first block past its end is not final').toBe('pending')
   await node.mine({ blocks: 1 })
+  await readNow()
   await work(worker)
   expect(await shown(transfer)).toEqual({ status: 'failed', reason: 'authorization-expired', txHash: null })
   expect(await eventsOf(transfer)).toEqual(['transfer.failed'])
@@ -377,13 +390,9 @@ test('of one transaction each transfer is judged by itself', async () => {
   const refused = await aTransfer()
   const fine = await aTransfer()
   await listed('blacklist', refused.child)
-  await work(worker, async () => (await rowOf(refused)).unresolved)
+  await work(worker, () => isLeft(refused))
   await expectArrived(fine)
-  const transactionId = await world.database.db.one(
-    z.object({ chainTransactionId: id('ctx') }),
-    sql`select chain_transaction_id from transfer_authorisations where transfer_id = ${fine.id}`,
-  )
-  expect(await listInTransaction(world.database.db, transactionId.chainTransactionId), 'all have been told').toEqual([])
+  expect((await rowOf(fine)).state).toBe('settled')
   await listed('unBlacklist', refused.child)
   clock.forward(60_000)
   await work(worker)

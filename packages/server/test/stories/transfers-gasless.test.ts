@@ -4,7 +4,7 @@ import { createPublicClient, createTestClient, http } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { gasOfAuthorisation } from '../../src/features/wallets/index.ts'
+import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
 
@@ -130,7 +130,7 @@ test('a child that has gas sends by itself, and one that sends the coin is still
 })
 
 test('where the gas of the day is used up, a child is lent it by its master as before, and the quote says so', async () => {
-  const one = await world.another({ role: 'api', settleNanoUsdPerDayMax: gasOfAuthorisation })
+  const one = await world.another({ role: 'api', settleNanoUsdPerDayMax: gasOfGasless })
   org = await world.organisation()
   const child = await aPoorChild(10_000_000n)
   const first = await send(bodyFrom(child), one.base)
@@ -150,7 +150,7 @@ test('where the gas of the day is used up, a child is lent it by its master as b
 })
 
 test('of many that want the last gas of the day at once one has it, and the others are lent theirs', async () => {
-  const one = await world.another({ role: 'api', settleNanoUsdPerDayMax: gasOfAuthorisation })
+  const one = await world.another({ role: 'api', settleNanoUsdPerDayMax: gasOfGasless })
   org = await world.organisation()
   const children = await Promise.all(Array.from({ length: 5 }, () => aPoorChild(2_500_000n)))
   for (const { master } of children) await fundNative(base, master, 10n ** 17n)

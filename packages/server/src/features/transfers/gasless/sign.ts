@@ -1,0 +1,66 @@
+import { networkByName } from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { relays } from '../../relayer/index.ts'
+import { createAccountSigners, signGasless } from '../../wallets/index.ts'
+import { lockTransfer } from '../store.ts'
+import { endGasless, gaslessPurpose } from './relay.ts'
+import { lockUnsigned, type SignedTransfer, signing, takeUnsigned, type UnsignedRow } from './store.ts'
+
+type System = Omit<Ctx, 'tenant'>
+
+const signedPerTurnMax = 200
+
+/**
+ * Has wallets sign their gasless transfers and puts these into the relayer's queue, in one statement. Running twice is harmless: of two signatures
+ * under one nonce the first is stored, and a token takes the nonce once.
+ */
+export const signTransfers: Recurring = {
+  name: 'transfers.sign-gasless',
+  everyMs: 150,
+  async run(ctx) {
+    while ((await signSome(ctx)) === signedPerTurnMax);
+  },
+}
+
+/** Returns how many were signed. One that cannot be signed comes after those that were tried less often. */
+async function signSome(ctx: System): Promise<number> {
+  const networks = ctx.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009).map(({ name }) => name)
+  const planned = await takeUnsigned(ctx.db, networks, signedPerTurnMax)
+  if (planned.length === 0) return 0
+  const signerOf = createAccountSigners(ctx)
+  const tried = await Promise.all(planned.map((transfer) => signOne(ctx, signerOf, transfer)))
+  const signed = tried.filter((one) => one !== undefined)
+  const failures = await relays.enqueueEach(ctx.db, gaslessPurpose, signed, signing)
+  for (const [index, failure] of failures.entries())
+    if (failure !== undefined)
+      ctx.log.error({ err: failure, transferId: signed[index]?.transferId }, 'a transfer was not put into the queue')
+  return signed.length
+}
+
+/** One without a signature that has expired ends here: nobody can ever have sent it. */
+async function signOne(
+  ctx: System,
+  signerOf: ReturnType<typeof createAccountSigners>,
+  transfer: UnsignedRow,
+): Promise<SignedTransfer | undefined> {
+  const { transferId, fromAddress } = transfer
+  try {
+    const network = networkByName(transfer.network)
+    const signer = await signerOf(fromAddress)
+    if (network === undefined || signer === undefined) throw new Error('nobody signs for the address')
+    return { transferId, payload: await signGasless(signer, network, transfer) }
+  } catch (error) {
+    ctx.log.error({ err: error, transferId }, 'a transfer could not be signed; it is tried again')
+    if (transfer.isPast) await endUnsigned(ctx, transfer)
+    return undefined
+  }
+}
+
+function endUnsigned(ctx: System, { transferId }: UnsignedRow): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    await lockTransfer(tx, transferId)
+    if (await lockUnsigned(tx, transferId))
+      await endGasless(ctx, tx, [{ transferId, fault: 'authorization-expired', wei: 0n }])
+  })
+}

@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { id } from '../../../platform/ids.ts'
+import type { AuthorizationPayload } from '../../relayer/index.ts'
+import type { TransferId } from '../store.ts'
+
+const Raw = z.string().transform((text) => BigInt(text))
+const HexText = z.templateLiteral(['0x', z.string()])
+
+/** A transfer that its wallet is to sign for; the settler is the operator's, so these serve all tenants at once. */
+const UnsignedRow = z.object({
+  transferId: id('wtx'),
+  network: z.string(),
+  asset: HexText,
+  fromAddress: HexText,
+  toAddress: HexText,
+  rawAmount: Raw,
+  nonce: z.instanceof(Uint8Array),
+  validBefore: z.date(),
+  isPast: z.boolean(),
+})
+/** `isPast`: its end has passed by the database's clock. */
+export type UnsignedRow = z.output<typeof UnsignedRow>
+
+/** What a wallet is to sign, fixed before anybody signs it. */
+export interface NewGasless {
+  readonly transferId: TransferId
+  readonly network: string
+  readonly asset: string
+  readonly fromAddress: string
+  /** 32 bytes. */
+  readonly nonce: Uint8Array
+  readonly validBefore: Date
+  readonly createdAt: Date
+  /** Of the budget of the day of `createdAt`, in billionths of a US dollar. */
+  readonly gasReservedNanoUsd: bigint
+}
+
+/** Stores what wallets are to sign, beside their transfers, in this order; the caller has the wallets that pay locked. */
+export async function insertGasless(tx: Tx, made: readonly NewGasless[]): Promise<void> {
+  if (made.length === 0) return
+  const each = <T>(read: (one: NewGasless) => T): T[] => made.map(read)
+  await tx.run(sql`
+    insert into transfer_authorisations (transfer_id, network, asset, from_address, nonce, valid_before, status, created_at, gas_reserved_nano_usd)
+    select transfer_id, network, asset, from_address, nonce, valid_before, 'planned', created_at, gas
+    from unnest(
+      ${each(({ transferId }) => transferId)}::text[], ${each(({ network }) => network)}::text[], ${each(({ asset }) => asset)}::text[],
+      ${each(({ fromAddress }) => fromAddress)}::text[], ${each(({ nonce }) => Buffer.from(nonce))}::bytea[],
+      ${each(({ validBefore }) => validBefore)}::timestamptz[], ${each(({ createdAt }) => createdAt)}::timestamptz[],
+      ${each(({ gasReservedNanoUsd }) => gasReservedNanoUsd.toString())}::numeric[]
+    ) with ordinality as given (transfer_id, network, asset, from_address, nonce, valid_before, created_at, gas, place) order by place`)
+}
+
+/** The numbers of these accounts' newest gasless transfers; whatever has a greater one came after. An account that has none is not there. */
+export function listLastNumbers(
+  db: Queryable,
+  accounts: readonly { readonly network: string; readonly address: string }[],
+): Promise<{ address: string; number: bigint }[]> {
+  return db.many(
+    z.object({ address: z.string(), number: z.bigint() }),
+    sql`
+    select given.address, (select a.number from transfer_authorisations a
+      where a.network = given.network and a.from_address = given.address order by a.number desc limit 1) as number
+    from unnest(${accounts.map(({ network }) => network)}::text[], ${accounts.map(({ address }) => address)}::text[]) as given (network, address)
+    where exists (select from transfer_authorisations a where a.network = given.network and a.from_address = given.address)`,
+  )
+}
+
+/** Takes transfers of these networks that nobody has signed for yet, those that were tried less often first, and counts a try of each. */
+export function takeUnsigned(db: Queryable, networks: readonly string[], most: number): Promise<UnsignedRow[]> {
+  return db.many(
+    UnsignedRow,
+    sql`
+    with first as (
+      select own.* from unnest(${networks}::text[]) as n (network) cross join lateral (
+        select transfer_id from transfer_authorisations where network = n.network and status = 'planned'
+        order by attempt, created_at limit ${most}) own
+      limit ${most}
+    )
+    update transfer_authorisations a set attempt = attempt + 1
+    from first f join transfers t on t.id = f.transfer_id
+    where a.transfer_id = f.transfer_id and a.status = 'planned'
+    returning a.transfer_id, a.network, a.asset, a.from_address, t.to_address, t.raw_amount::text, a.nonce, a.valid_before,
+      a.valid_before <= now() as is_past`,
+  )
+}
+
+export interface SignedTransfer {
+  readonly transferId: TransferId
+  readonly payload: AuthorizationPayload
+}
+
+/** Marks transfers as signed, as a statement whose rows go to the relayer; one that is signed already stays. */
+export function signing(signed: readonly SignedTransfer[]): Sql {
+  return sql`
+    update transfer_authorisations a set status = 'signed'
+    from unnest(${signed.map(({ transferId }) => transferId)}::text[], ${signed.map(({ payload }) => JSON.stringify(payload))}::text[])
+      as given (transfer_id, payload) join transfers t on t.id = given.transfer_id
+    where a.transfer_id = given.transfer_id and a.status = 'planned'
+    returning a.transfer_id as subject_id, a.network, t.organisation_id, t.environment, given.payload::jsonb as payload, a.valid_before, a.created_at`
+}
+
+/** Locks a transfer that nobody has signed for; returns whether it is still so. */
+export async function lockUnsigned(tx: Tx, transferId: TransferId): Promise<boolean> {
+  const statement = sql`select 1 from transfer_authorisations where transfer_id = ${transferId} and status = 'planned' for update`
+  return (await tx.many(z.object({}), statement)).length === 1
+}
+
+const EndedRow = z.object({
+  transferId: id('wtx'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  network: z.string(),
+  createdAt: z.date(),
+  gasReservedNanoUsd: Raw,
+})
+/** `gasReservedNanoUsd`: what it reserved until now; it reserves nothing any more. */
+export type EndedRow = z.output<typeof EndedRow>
+
+/** Their transfers have ended: nothing is signed or reserved for them any more. */
+export function markEnded(tx: Tx, transferIds: readonly TransferId[]): Promise<EndedRow[]> {
+  return tx.many(
+    EndedRow,
+    sql`
+    with before as (
+      select transfer_id, gas_reserved_nano_usd from transfer_authorisations where transfer_id = any(${transferIds}::text[])
+      order by transfer_id for update
+    )
+    update transfer_authorisations a set status = 'ended', gas_reserved_nano_usd = 0
+    from before b join transfers t on t.id = b.transfer_id where a.transfer_id = b.transfer_id
+    returning a.transfer_id, t.organisation_id, t.environment, a.network, a.created_at, b.gas_reserved_nano_usd::text`,
+  )
+}

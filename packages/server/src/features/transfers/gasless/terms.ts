@@ -1,0 +1,86 @@
+import { l1FeeOf, type Network, tokenByAddress } from '@purser/protocol'
+import { instantOf } from '../../../platform/clock.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { inLockOrder } from '../../../platform/db/lock-order.ts'
+import { hasGasLeft, reserveForEach } from '../../plans/index.ts'
+import { gasOfGasless, isGasless, type SourceWallet } from '../../wallets/index.ts'
+import type { TransferId } from '../store.ts'
+import type { Coin, Prices } from '../weigh.ts'
+import { insertGasless, type NewGasless } from './store.ts'
+
+/** How long a signature is good. A transfer that the token refuses is reported as failed only after that, and its money is reserved until then. */
+const validMs = 1_800_000
+const nonceBytes = 32
+/** Transactions that the settler must be able to pay for before more is left to it. */
+const settlerTransactions = 10n
+/** Call data of one transfer, and of the batch around it. */
+const bytesOfGasless = 512
+
+interface Payout {
+  readonly source: SourceWallet
+  readonly network: Network
+  readonly coin: Coin
+  readonly fees: Prices
+}
+
+/**
+ * Whether the settler sends a child's transfer at the operator's cost: the token takes signed authorizations (EIP-3009) and signs under the
+ * domain that is known of it, the day's gas budget suffices, and the settler has gas. Otherwise the master sends the child its gas.
+ */
+export async function canBeGasless(ctx: Ctx, { source, network, coin, fees }: Payout): Promise<boolean> {
+  if (source.address === source.masterAddress || coin.address === undefined) return false
+  const token = tokenByAddress(network, coin.address)
+  if (token === undefined || !isGasless(network, token)) return false
+  if (ctx.chains.tokenDomainState(network, token) === 'wrong') return false
+  if (!(await hasGasLeft(ctx, network, gasOfGasless))) return false
+  const [settler] = await ctx.chains.on(network).holdings([{ account: ctx.settlerAddress, tokens: [] }])
+  const cost = gasOfGasless * fees.maxFee + l1FeeOf(fees.l1Fee, bytesOfGasless)
+  return (settler?.native ?? 0n) >= cost * settlerTransactions
+}
+
+/** A transfer that is to be gasless, by the request that wants it. */
+interface Wanted {
+  readonly ctx: Ctx
+  readonly transferId: TransferId
+  readonly plan: Omit<Payout, 'fees'>
+}
+
+/**
+ * Stores what wallets of one tenant are to sign, with the gas out of the operator's budgets, in the order in which they came as long as these
+ * last. Returns those for whom nothing is left, of whom nothing is stored.
+ */
+export async function storeGasless<T extends Wanted>(tx: Tx, wanted: readonly T[]): Promise<readonly T[]> {
+  const over: T[] = []
+  for (const [, some] of inLockOrder(Map.groupBy(wanted, ({ plan }) => plan.network.name))) {
+    const [first] = some
+    if (first === undefined) continue
+    const nanoUsd = first.ctx.gasPrices.costOf(first.plan.network, gasOfGasless)
+    const fitting = await reserveForEach(first.ctx, tx, first.plan.network, { nanoUsd, wanted: some.length })
+    await insertGasless(
+      tx,
+      some.slice(0, fitting).map((one) => gaslessOf(one, nanoUsd)),
+    )
+    over.push(...some.slice(fitting))
+  }
+  return over
+}
+
+function gaslessOf(
+  { ctx, transferId, plan: { source, network, coin } }: Wanted,
+  gasReservedNanoUsd: bigint,
+): NewGasless {
+  if (coin.address === undefined) throw new Error('the chain’s own coin is not moved by a signature')
+  const createdAt = ctx.clock.now()
+  return {
+    transferId,
+    network: network.name,
+    asset: coin.address,
+    fromAddress: source.address,
+    // By chance: nobody can guess one and use it up before.
+    nonce: ctx.random.bytes(nonceBytes),
+    validBefore: instantOf(createdAt.getTime() + validMs),
+    createdAt,
+    gasReservedNanoUsd,
+  }
+}
