@@ -16,6 +16,7 @@ import {
 } from '../../src/features/relayer/index.ts'
 import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/payload.ts'
 import { signTransfers } from '../../src/features/transfers/gasless/sign.ts'
+import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import type { Deps } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
@@ -207,6 +208,20 @@ test('a process may die before or after any step, and the next one brings the mo
   expect(deaths).toBeGreaterThanOrEqual(20)
   expect(deaths).toBeLessThan(200)
 }, 720_000)
+
+test('it costs the organization’s budget what its transaction cost, and no grant', async () => {
+  const taken = async () => {
+    const statement = sql`select coalesce(sum(nano_usd), 0)::text as taken from gas_budgets where organisation_id = ${org.id}`
+    return BigInt((await world.database.db.one(z.object({ taken: z.string() }), statement)).taken)
+  }
+  const before = await taken()
+  const transfer = await aTransfer()
+  expect((await taken()) - before, 'reserved').toBe(gasOfGasless)
+  await work(worker)
+  const hash = String((await shown(transfer)).txHash) as `0x${string}`
+  const { gasUsed, effectiveGasPrice } = await node.getTransactionReceipt({ hash })
+  expect((await taken()) - before).toBe(worker.deps.gasPrices.worthOf(network, gasUsed * effectiveGasPrice))
+})
 
 test('two workers at once carry each transfer in one transaction', async () => {
   const transfers = await Promise.all(Array.from({ length: 6 }, () => aTransfer()))
