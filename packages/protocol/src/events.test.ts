@@ -4,7 +4,7 @@ import { type EventPayloads, eventCatalogue, eventTypes, findPayloadFault, isEve
 test('every event type has a description, and so has every member of its payload', () => {
   for (const type of eventTypes) {
     const { description, fields } = eventCatalogue[type]
-    expect(description, type).toMatch(/^[A-Z].*\.$/)
+    expect(description, type).toMatch(/^[A-Z0-9].*\.$/)
     for (const [name, field] of Object.entries(fields)) expect(field.description, `${type} ${name}`).toMatch(/^\S.*\.$/)
   }
 })

@@ -58,7 +58,7 @@ test('every change is in the log with who did it, in which request, on what', as
 
 test('a test key sees nothing of the live environment in the log, and no other organisation’s records', async () => {
   const [org, other] = [await world.organisation(), await anOrganisationWithAHistory()]
-  const address = '0x000000000000000000000000000000000000dEaD'
+  const address = '0x52908400098527886E0F7030069857D2E4169EE7'
   await world.call(org.liveKey, 'POST', '/wallet-infra/byo-wallets', {
     address,
     chain: 'base',
