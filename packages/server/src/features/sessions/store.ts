@@ -82,16 +82,23 @@ export async function replaceToken(tx: Tx, tenant: Tenant, sessionId: SessionId,
 
 const RevokedRow = z.object({ vaultId: id('vlt') })
 
-/** Revokes the sessions of payments that ended without money, of any tenant; answers their vaults. */
+/**
+ * Revokes the sessions of payments that ended without money, of any tenant; returns their vaults. Each payment is visited once: what was visited
+ * leaves the index by which the next is found.
+ */
 export async function markRevoked(tx: Tx, now: Date, most: number): Promise<z.output<typeof RevokedRow>['vaultId'][]> {
   const rows = await tx.many(
     RevokedRow,
     sql`
+    with ended as (
+      select id, session_id from payments
+      where session_id is not null and status in ('settlement_failed', 'voided') and not session_revoked
+      order by id limit ${most} for no key update skip locked
+    ), visited as (
+      update payments set session_revoked = true where id = any(array(select id from ended))
+    )
     update sessions set revoked_at = ${now}, token_hash = null, expires_at = least(expires_at, ${now})
-    where id in (
-      select sessions.id from payments join sessions on sessions.id = payments.session_id
-      where payments.session_id is not null and payments.status in ('settlement_failed', 'voided') and sessions.revoked_at is null
-      limit ${most} for update of sessions skip locked)
+    where id = any(array(select session_id from ended)) and revoked_at is null
     returning vault_id`,
   )
   return rows.map(({ vaultId }) => vaultId)

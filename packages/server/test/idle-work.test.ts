@@ -1,0 +1,146 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { recurring } from '../src/jobs.ts'
+import { createFakeScreening } from '../src/partners/screening/index.ts'
+import { type Sql, sql } from '../src/platform/db/db.ts'
+import { systemCtx } from '../src/platform/work/runner.ts'
+import { aWorld, type World } from './world.ts'
+
+// A long history in which nothing is left to do, and a service that idles on it.
+const rowsMax = 60_000
+let chain: DevChain
+let world: World
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({
+    chains: [chain],
+    rpcUrls: { 'tempo-moderato': ['http://127.0.0.1:1'] },
+    boot: { screening: createFakeScreening(() => new Date()), depositPollMsMax: 200 },
+  })
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+/**
+ * Tables that grow with use, and what their rows are once all is over. The columns that are left out get a value of their type, whatever
+ * is allowed there: no row of it is ever to be read. */
+const history: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  payments: {
+    network: `'base-sepolia'`,
+    status: `(array['settled', 'voided', 'settlement_failed'])[n % 3 + 1]`,
+    session_id: `'ses_' || n`,
+    session_revoked: 'true',
+    settled_at: 'now()',
+  },
+  sessions: { revoked_at: 'now()' },
+  relays: { network: `'base-sepolia'`, state: `'settled'`, purpose: `'payments'` },
+  chain_transactions: { network: `'base-sepolia'`, status: `'final'`, nonce: 'n' },
+  transaction_attempts: { sequence: '0' },
+  wallet_transactions: {
+    network: `'base-sepolia'`,
+    direction: `'in'`,
+    kind: `'transfer'`,
+    status: `'confirmed'`,
+    aml_status: `'clear'`,
+    aml_due_at: `'infinity'`,
+    block_number: '1',
+  },
+  transfers: { ended_at: 'now()', status: `'confirmed'`, from_network: `'base-sepolia'` },
+  transfer_steps: { done_at: 'now()', kind: `'transfer'`, position: '0' },
+  sweeps: { network: `'base-sepolia'`, status: `'completed'`, trigger: `'automatic'` },
+  sweep_transfers: { network: `'base-sepolia'`, status: `'swept'` },
+  withdrawals: { status: `'completed'` },
+  events: { fan_out_due: 'false' },
+  byo_wallets: { aml_status: `'clear'`, aml_due_at: `now() + interval '1 day'` },
+  child_addresses: {},
+  idempotency_keys: { created_at: `now() - interval '1 hour'` },
+  webhook_deliveries: { status: `'succeeded'`, ended_at: 'now()' },
+  vaults: { expires_at: `now() + interval '1 year'` },
+  vault_documents: {},
+  vault_events: {},
+  vault_files: {},
+  vault_tokens: { expires_at: `now() + interval '1 year'` },
+  screenings: {},
+  audit_log: {},
+  transfer_quotes: { expires_at: `now() + interval '1 year'` },
+}
+
+const Column = z.object({ name: z.string(), type: z.string(), isNeeded: z.boolean() })
+
+const statement = (text: string): Sql => ({ text, values: [] })
+
+function sampleOf(type: string): string {
+  if (type === 'text') return `'x' || n`
+  if (type.startsWith('timestamp')) return `now() - interval '3 days'`
+  if (type === 'date') return 'current_date'
+  if (type === 'boolean') return 'false'
+  if (type === 'jsonb' || type === 'json') return `'{}'`
+  if (type === 'bytea') return `decode(lpad(to_hex(n), 64, '0'), 'hex')`
+  if (type === 'ARRAY') return `'{}'`
+  return type === 'smallint' ? '1' : 'n'
+}
+
+async function fill(table: string, own: Readonly<Record<string, string>>): Promise<void> {
+  const { db } = world.database
+  const columns = await db.many(
+    Column,
+    sql`select column_name as name, data_type as type, is_nullable = 'NO' and column_default is null and is_identity = 'NO' and is_generated = 'NEVER' as is_needed
+      from information_schema.columns where table_schema = current_schema() and table_name = ${table}`,
+  )
+  const checks = await db.many(
+    z.object({ name: z.string() }),
+    sql`select conname as name from pg_constraint where contype = 'c' and conrelid = ${table}::regclass`,
+  )
+  for (const { name } of checks) await db.run(statement(`alter table ${table} drop constraint ${name}`))
+  const filled = columns.filter(({ name, isNeeded }) => isNeeded || own[name] !== undefined)
+  const values = filled.map(({ name, type }) => own[name] ?? (name === 'environment' ? `'test'` : sampleOf(type)))
+  await db.tx(async (tx) => {
+    await tx.run(statement(`set local session_replication_role = replica`))
+    await tx.run(
+      statement(
+        `insert into ${table} (${filled.map(({ name }) => name).join(', ')}) select ${values.join(', ')} from generate_series(1, ${rowsMax}) as n`,
+      ),
+    )
+  })
+  await db.run(statement(`vacuum (analyze) ${table}`))
+  // Drops the plans that were made before these statistics.
+  await db.run(statement(`alter table ${table} reset (autovacuum_enabled)`))
+}
+
+const Reads = z.object({ name: z.string(), scans: z.bigint(), rows: z.bigint() })
+
+/** How often each table was read from its beginning to its end, and how many rows of it were read by an index. */
+async function readsOf(): Promise<Map<string, z.output<typeof Reads>>> {
+  const rows = await world.database.db.many(
+    Reads,
+    sql`select relname as name, coalesce(seq_scan, 0) as scans, coalesce(idx_tup_fetch, 0) as rows from pg_stat_user_tables
+      where relname = any(${Object.keys(history)}::text[])`,
+  )
+  return new Map(rows.map((row) => [row.name, row]))
+}
+
+const runs = async (): Promise<number> => {
+  const text = await world.server.deps.metrics.registry.metrics()
+  const counts = [...text.matchAll(/purser_jobs_total\{job="payments\.void-unsettled",outcome="done"\} (\d+)/g)]
+  return Number(counts[0]?.[1] ?? 0)
+}
+
+test('a service that idles on a long history reads no table of it from end to end, whatever it looks for', async () => {
+  for (const [table, own] of Object.entries(history)) await fill(table, own)
+  const before = await readsOf()
+  for (let run = 0; run < 7; run++) for (const task of recurring) await task.run(systemCtx(world.server.deps))
+  const begun = await runs()
+  // Named statements get their general plans after five runs. Meanwhile lanes, relayer, watcher and webhooks look for work too.
+  await expect.poll(runs, { timeout: 60_000 }).toBeGreaterThan(begun + 12)
+  const after = await readsOf()
+  const read = [...after.values()].filter(({ name, scans, rows }) => {
+    const was = before.get(name)
+    return scans > (was?.scans ?? 0n) || rows - (was?.rows ?? 0n) > rowsMax / 10
+  })
+  expect(read).toEqual([])
+  expect(after.size).toBe(Object.keys(history).length)
+})
