@@ -5,7 +5,7 @@ import { transferRecurring } from './features/transfers/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
 import { screeningRecurring, walletSweeps } from './features/wallets/index.ts'
 import { sweepEvents } from './features/webhooks/index.ts'
-import { followWithdrawals, sweepPayoutHints } from './features/withdrawals/index.ts'
+import { followWithdrawals, removePayoutAccounts, sweepPayoutHints } from './features/withdrawals/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
 import type { Recurring } from './platform/job.ts'
 
@@ -32,6 +32,7 @@ export const recurring: readonly Recurring[] = [
   sweepEvents,
   sweepPayoutHints,
   followWithdrawals,
+  removePayoutAccounts,
   ...screeningRecurring,
   ...walletSweeps,
   ...transferRecurring,

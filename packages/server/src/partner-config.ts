@@ -7,7 +7,6 @@ export interface PartnerSettings {
   readonly bridge?: {
     readonly baseUrl: string
     readonly apiKey: string
-    readonly customerId: string
     readonly webhookPublicKey: string | undefined
   }
   /** Circle's attestation service; it asks for no key, so it is there unless said otherwise. */
@@ -43,20 +42,12 @@ export function readPartners(env: Env, faults: ConfigFault[]): PartnerSettings {
 
 function readBridge(env: Env, faults: ConfigFault[]): PartnerSettings['bridge'] {
   const keyed = readKeyed(env, faults, { name: 'BRIDGE', baseUrl: 'https://api.bridge.xyz/v0' })
-  const customerId = env.BRIDGE_CUSTOMER_ID ?? ''
   const webhookPublicKey = readPublicKey(env, faults)
   if (keyed === undefined) {
-    if (customerId !== '') faults.push(withoutKey('BRIDGE_CUSTOMER_ID', 'BRIDGE_API_KEY'))
     if (webhookPublicKey !== undefined) faults.push(withoutKey('BRIDGE_WEBHOOK_PUBLIC_KEY', 'BRIDGE_API_KEY'))
     return undefined
   }
-  if (!/^[\w-]{1,128}$/.test(customerId))
-    faults.push({
-      name: 'BRIDGE_CUSTOMER_ID',
-      fault: customerId === '' ? 'is missing' : 'is not usable',
-      how: 'set it to the id of the customer at Bridge on whose behalf money is paid out',
-    })
-  return { ...keyed, customerId, webhookPublicKey }
+  return { ...keyed, webhookPublicKey }
 }
 
 function readSandbox(env: Env, faults: ConfigFault[]): PartnerSettings['sandbox'] {

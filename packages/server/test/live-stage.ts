@@ -3,9 +3,11 @@ import type { Address } from '@purser/protocol'
 import { createTestClient, http, publicActions } from 'viem'
 import { expect } from 'vitest'
 import { z } from 'zod'
+import { assignPayoutCustomer } from '../src/features/withdrawals/index.ts'
 import type { PartnerSettings } from '../src/partner-config.ts'
 import { createFakeScreening } from '../src/partners/screening/index.ts'
 import { sql } from '../src/platform/db/db.ts'
+import { systemCtx } from '../src/platform/work/runner.ts'
 import { aKeptLog } from './log-lines.ts'
 import { type Managed, masters, path } from './partner-stage.ts'
 import { type Answer, aWorld, type Org, type World } from './world.ts'
@@ -54,6 +56,8 @@ export async function aLiveStage(
     boot: { log, screening: createFakeScreening(() => new Date()) },
   })
   const org = await world.organisation()
+  const operator = { ...systemCtx(world.server.deps), actor: { kind: 'operator' } } as const
+  await assignPayoutCustomer(operator, org.id, 'cust_alice')
   const nodes = chains.map(nodeOf)
   const mine = async (blocks = 1) => {
     await Promise.all(nodes.map((node) => node.mine({ blocks })))

@@ -9,6 +9,8 @@ export function aPartner(says: { payout?: () => Partial<Payout>; fails?: () => b
   const told = (payout: Payout): Payout => ({ ...payout, ...says.payout?.() })
   const partner: OffRamp = {
     name: 'sandbox',
+    hasCustomers: false,
+    deleteAccount: async () => undefined,
     createAccount: async ({ key }) => ({ ok: true, value: { accountId: key, isActive: true } }),
     async createPayout({ key, rawAmount }) {
       asked.payouts += 1

@@ -8891,7 +8891,7 @@ export interface operations {
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `below-minimum`, `withdrawal-refused` */
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `payouts-not-enabled`, `below-minimum`, `withdrawal-refused` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];

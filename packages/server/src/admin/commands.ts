@@ -14,6 +14,7 @@ import { text } from '../platform/wire.ts'
 import { auditCommands } from './audit-commands.ts'
 import { type Command, command } from './command.ts'
 import { keyCommands } from './key-commands.ts'
+import { setPayoutCustomer } from './payout-command.ts'
 import { setPolicy } from './policy-command.ts'
 import { refreshSanctions } from './refresh-sanctions.ts'
 import { releaseHold } from './release-hold.ts'
@@ -98,6 +99,7 @@ export const commands: readonly Command[] = [
   createKey,
   changePlan,
   setPolicy,
+  setPayoutCustomer,
   ...auditCommands,
   ...keyCommands,
   refreshSanctions,

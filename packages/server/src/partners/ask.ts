@@ -15,7 +15,7 @@ export interface PartnerApi {
 }
 
 export interface PartnerRequest {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** From the base address on, with its query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>

@@ -19,7 +19,7 @@ export interface PostLimits {
 
 /** One request as it goes out; redirects are not followed. */
 export interface OutboundRequest {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly url: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>

@@ -9,7 +9,7 @@ import { aWorld, parseAnswer, type World } from '../world.ts'
 
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 const webhookPublicKey = publicKey.export({ type: 'spki', format: 'pem' }).toString()
-const bridge = { baseUrl: 'http://127.0.0.1:9', apiKey: 'k', customerId: 'c', webhookPublicKey }
+const bridge = { baseUrl: 'http://127.0.0.1:9', apiKey: 'k', webhookPublicKey }
 
 let world: World
 beforeAll(async () => {
@@ -87,7 +87,6 @@ test('where Bridge is not configured there is nothing at its address', async () 
 test('every fault of the partners’ settings is named at once', () => {
   const config = readConfig(
     {
-      BRIDGE_CUSTOMER_ID: 'cust_1',
       BRIDGE_WEBHOOK_PUBLIC_KEY: 'no key',
       RELAY_API_KEY: 'with space',
       LIFI_API_URL: 'ftp://lifi',
@@ -96,9 +95,7 @@ test('every fault of the partners’ settings is named at once', () => {
     [],
   )
   const named = 'faults' in config ? config.faults.map(({ name }) => name) : []
-  expect(named).toEqual(
-    expect.arrayContaining(['BRIDGE_CUSTOMER_ID', 'BRIDGE_WEBHOOK_PUBLIC_KEY', 'RELAY_API_KEY', 'LIFI_API_URL']),
-  )
+  expect(named).toEqual(expect.arrayContaining(['BRIDGE_WEBHOOK_PUBLIC_KEY', 'RELAY_API_KEY', 'LIFI_API_URL']))
   const good = readConfig(
     {
       DATABASE_URL: 'postgres://a',
@@ -107,7 +104,6 @@ test('every fault of the partners’ settings is named at once', () => {
       FILES_DIR: '/a',
       KEY_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
       BRIDGE_API_KEY: 'k',
-      BRIDGE_CUSTOMER_ID: 'cust_1',
       BRIDGE_WEBHOOK_PUBLIC_KEY: webhookPublicKey.replaceAll('\n', '\\n'),
       LIFI_API_KEY: 'l',
     },
@@ -116,7 +112,7 @@ test('every fault of the partners’ settings is named at once', () => {
   )
   expect(good).toMatchObject({
     partners: {
-      bridge: { baseUrl: 'https://api.bridge.xyz/v0', customerId: 'cust_1', webhookPublicKey },
+      bridge: { baseUrl: 'https://api.bridge.xyz/v0', webhookPublicKey },
       lifi: { baseUrl: 'https://li.quest/v1', apiKey: 'l' },
     },
   })

@@ -18,7 +18,7 @@ beforeAll(async () => {
   bridge = await aBridge()
   const { url: baseUrl, webhookPublicKey } = bridge
   stage = await aLiveStage([base], {
-    bridge: { baseUrl, apiKey: 'sk-bridge', customerId: 'cust_alice', webhookPublicKey },
+    bridge: { baseUrl, apiKey: 'sk-bridge', webhookPublicKey },
   })
 })
 afterAll(async () => {

@@ -1,8 +1,8 @@
-import { z } from 'zod'
-import type { Ctx, Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
 import { unlimited } from './plans.ts'
 import { monthOf, type UsageKind } from './quotas.ts'
+import { insertReported, listReported } from './threshold-store.ts'
 
 /** Shares of a quota, in percent, whose use is reported. */
 const thresholds = [80, 100] as const
@@ -45,37 +45,4 @@ export async function reportThresholds(
 /** The shares that are used, the smallest first. */
 function reachedBy(used: number, limit: number): readonly number[] {
   return limit === unlimited ? [] : thresholds.filter((percent) => used * 100 >= limit * percent)
-}
-
-interface MonthlyQuota {
-  readonly kind: UsageKind
-  readonly limit: number
-  readonly month: string
-}
-
-async function listReported(
-  db: Queryable,
-  tenant: Tenant,
-  { kind, limit, month }: MonthlyQuota,
-): Promise<readonly number[]> {
-  const rows = await db.many(
-    z.object({ percent: z.number() }),
-    sql`
-    select percent from usage_thresholds
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and month = ${month}
-      and quota = ${limit}`,
-  )
-  return rows.map(({ percent }) => percent)
-}
-
-async function insertReported(
-  tx: Tx,
-  tenant: Tenant,
-  { kind, limit, month }: MonthlyQuota,
-  { percents, reachedAt }: { readonly percents: readonly number[]; readonly reachedAt: Date },
-): Promise<void> {
-  await tx.run(sql`
-    insert into usage_thresholds (organisation_id, environment, kind, month, percent, quota, reached_at)
-    select ${tenant.organisationId}, ${tenant.environment}, ${kind}, ${month}, percent, ${limit}, ${reachedAt}
-    from unnest(${percents}::int[]) as percent`)
 }

@@ -1,3 +1,5 @@
+export { assignPayoutCustomer } from './bank-accounts/payout-customer.ts'
+export { removePayoutAccounts } from './bank-accounts/remove-payout-accounts.ts'
 export { bankAccountOperations } from './bank-accounts/routes.ts'
 export { partnerPages } from './payout-hints/bridge-page.ts'
 export { sweepPayoutHints } from './payout-hints/jobs.ts'

@@ -22,10 +22,7 @@ beforeEach(async () => {
   const destination = new PassThrough()
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
   const log = createLog({ level: 'trace', destination })
-  bridge = createBridge(
-    { outbound, log },
-    { baseUrl: double.url, apiKey: 'sk-bridge', customerId: 'cust_alice', timeoutMs: 1_000 },
-  )
+  bridge = createBridge({ outbound, log }, { baseUrl: double.url, apiKey: 'sk-bridge', timeoutMs: 1_000 })
 })
 afterEach(async () => {
   await outbound.close()
@@ -34,6 +31,7 @@ afterEach(async () => {
 
 const payout: NewPayout = {
   key: 'wdr_01h455vb4pex5vsknk084sn02q',
+  customerId: 'cust_alice',
   requestedAt: new Date('2026-11-22T00:00:00Z'),
   accountId: 'external_account_123',
   currency: 'USD',
@@ -47,6 +45,7 @@ const owner = { kind: 'business', name: 'Acme Inc' } as const
 const address = { street: '923 Folsom Street', city: 'San Francisco', state: 'CA', postalCode: '94107', country: 'USA' }
 const account: NewPayoutAccount = {
   key: 'bac_01h455vb4pex5vsknk084sn02q',
+  customerId: 'cust_alice',
   owner,
   accountName: 'Acme',
   destination: { currency: 'GBP', sortCode: '202959', accountNumber: '63748472' },
@@ -240,6 +239,22 @@ test.each([
 ])('a payout with %o is refused before anybody is asked', async (changes, code) => {
   expect(await bridge.createPayout({ ...payout, ...changes })).toMatchObject({ ok: false, refusal: { code } })
   expect(double.asked).toEqual([])
+})
+
+test.each([
+  [{ json: { deleted: true } }, 'forgotten'],
+  [{ status: 404, json: { code: 'not_found' } }, 'forgotten'],
+  [{ status: 500, json: {} }, 'kept'],
+  [{ status: 422, json: { code: 'in_use' } }, 'kept'],
+])('an account of which Bridge says %o is %s', async (says, end) => {
+  told = says
+  const forgetting = bridge.deleteAccount({ customerId: 'cust_bob', accountId: 'ext_1' }).then(
+    () => 'forgotten',
+    () => 'kept',
+  )
+  expect(await forgetting).toBe(end)
+  const { method, path } = double.asked[0] ?? {}
+  expect([method, path]).toEqual(['DELETE', '/customers/cust_bob/external_accounts/ext_1'])
 })
 
 test('dollars need the owner’s address, and an IBAN a country that SEPA reaches', async () => {

@@ -1,5 +1,5 @@
 import { formatAmount } from '@purser/protocol'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { askPartner, type PartnerApi, type PartnerRequest } from '../ask.ts'
@@ -21,8 +21,6 @@ export interface BridgeSettings {
   /** Such as `https://api.bridge.xyz/v0`. */
   readonly baseUrl: string
   readonly apiKey: string
-  /** The customer of the operator's on whose behalf money is paid out. */
-  readonly customerId: string
   /** For each request; 15 s when left out. */
   readonly timeoutMs?: number
 }
@@ -45,17 +43,23 @@ export function createBridge(
   }
   return {
     name: 'bridge',
+    hasCustomers: true,
     async createAccount(request) {
       const body = externalAccountBody(request)
       if (isRefusal(body)) return { ok: false, refusal: body }
-      const path = `/customers/${encodeURIComponent(settings.customerId)}/external_accounts`
-      const answer = await post(api, { path, key: request.key, body }, ExternalAccount)
+      const answer = await post(api, { path: accountsOf(request.customerId), key: request.key, body }, ExternalAccount)
       return answer.ok ? { ok: true, value: accountOf(answer.value) } : answer
+    },
+    async deleteAccount({ customerId, accountId }) {
+      const path = `${accountsOf(customerId)}/${encodeURIComponent(accountId)}`
+      const answer = await askPartner(api, { method: 'DELETE', path }, z.unknown())
+      if (answer.ok || answer.declined.status === 404) return
+      throw fail('partner-unavailable', {}, new Error(`bridge keeps an account: ${answer.declined.status}`))
     },
     async createPayout(request) {
       const refusal = whyNotPayable(request)
       if (refusal !== undefined) return { ok: false, refusal }
-      const body = transferBody(request, settings.customerId)
+      const body = transferBody(request)
       const answer = await post(api, { path: '/transfers', key: request.key, body }, Transfer)
       if (!answer.ok) return answer
       return { ok: true, value: payoutOf(log, answer.value, request) }
@@ -68,6 +72,10 @@ export function createBridge(
       throw fail('partner-unavailable', {}, new Error(`bridge refused to read a transfer: ${answer.declined.status}`))
     },
   }
+}
+
+function accountsOf(customerId: string): string {
+  return `/customers/${encodeURIComponent(customerId)}/external_accounts`
 }
 
 async function post<T>(
@@ -90,10 +98,10 @@ function whyNotPayable({ network, token, currency, reference }: NewPayout): Refu
   return { code: 'reference-not-possible', message: `The reference does not fit a payment in ${currency}.` }
 }
 
-function transferBody(request: NewPayout, customerId: string): Readonly<Record<string, unknown>> {
+function transferBody(request: NewPayout): Readonly<Record<string, unknown>> {
   const { rail, reference } = bankRails[request.currency]
   return {
-    on_behalf_of: customerId,
+    on_behalf_of: request.customerId,
     client_reference_id: request.key,
     amount: formatAmount(request.rawAmount, request.token.decimals),
     source: {

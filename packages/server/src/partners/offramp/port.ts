@@ -4,8 +4,12 @@ import type { Environment } from '../../platform/ctx.ts'
 /** Who turns tokens into money at a bank, and the states of it in the service's own words. */
 export interface OffRamp {
   readonly name: string
+  /** Whether accounts belong to a customer at the partner, of which each organisation has its own. */
+  readonly hasCustomers: boolean
   /** Tells the partner of the account. Asked again with the same key within a day, it answers the same account. */
   createAccount(request: NewPayoutAccount): Promise<Agreed<PayoutAccount>>
+  /** Makes the partner forget an account; one that it does not know is forgotten. Throws where the partner does not do it now. */
+  deleteAccount(account: { readonly customerId: string; readonly accountId: string }): Promise<void>
   /**
    * Agrees on a payout and where its tokens go. Asked again with the same key within a day, it answers the same payout; no money moves
    * until the tokens are there.
@@ -53,6 +57,8 @@ export type AccountOwner =
 export interface NewPayoutAccount {
   /** Names the request at the partner; the bank account's own id. */
   readonly key: string
+  /** The organisation's own customer at the partner; empty where the partner has none. */
+  readonly customerId: string
   readonly owner: AccountOwner
   readonly accountName: string
   readonly destination: PayoutDestination
@@ -68,6 +74,8 @@ export interface PayoutAccount {
 export interface NewPayout {
   /** Names the request at the partner; the withdrawal's own id. */
   readonly key: string
+  /** Of the account; empty where the partner has none. */
+  readonly customerId: string
   /** When the withdrawal was stored. With the key it makes a repeat the same request. */
   readonly requestedAt: Date
   readonly accountId: string

@@ -24,6 +24,7 @@ function aSandbox() {
 
 const requestOf = (rawAmount: bigint): NewPayout => ({
   key: 'wdr_01h455vb4pex5vsknk084sn02q',
+  customerId: '',
   requestedAt: instantOf(startMs),
   accountId: 'sandbox_bac',
   currency: 'GBP',

@@ -46,6 +46,8 @@ export interface SandboxDeps {
 export function createSandboxOffRamp(deps: SandboxDeps): OffRamp {
   return {
     name: 'sandbox',
+    hasCustomers: false,
+    deleteAccount: async () => undefined,
     createAccount: async ({ key }) => ({ ok: true, value: { accountId: `${prefix}${key}`, isActive: true } }),
     createPayout: async (request) => {
       const ticket = ticketOf(request)

@@ -15,6 +15,7 @@ import {
   findBankAccount,
   insertBankAccount,
   listBankAccounts,
+  lockBankAccount,
   markDeleted,
 } from './store.ts'
 
@@ -56,10 +57,12 @@ export async function pageOfBankAccounts(ctx: Ctx, query: z.output<typeof PageQu
   return pageOf(rows, query.limit, (row) => row.id)
 }
 
-/** Takes the account out of use. Its details are forgotten there and then; its row stays, for what was paid to it names it. */
+/**
+ * Takes the account out of use. Its details are forgotten, here at once and at the partner by `removePayoutAccounts`; its row stays, for what was paid to it names it. */
 export function deleteBankAccount(ctx: Ctx, accountId: BankAccountId): Promise<void> {
   return ctx.db.tx(async (tx) => {
-    if (!(await markDeleted(tx, ctx.tenant, accountId, ctx.clock.now()))) throw fail('bank-account-not-found')
+    if (!(await lockBankAccount(tx, ctx.tenant, accountId))) throw fail('bank-account-not-found')
+    await markDeleted(tx, ctx.tenant, accountId, ctx.clock.now())
     await ctx.audit(tx, { action: 'withdrawals.bankAccounts.delete', target: accountId })
   })
 }

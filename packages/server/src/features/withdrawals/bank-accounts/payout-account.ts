@@ -1,7 +1,16 @@
-import type { OffRamp } from '../../../partners/offramp/port.ts'
+import type { NewPayoutAccount, OffRamp } from '../../../partners/offramp/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
+import { fail } from '../withdraw/errors.ts'
+import {
+  deleteAsking,
+  findPayoutAccount,
+  findPayoutCustomer,
+  noteAsking,
+  type PayoutAccountKey,
+  setPayoutAccount,
+} from './payout-account-store.ts'
 import { openDetails } from './seal.ts'
-import { type BankAccountRow, findPayoutAccount, findSealedDetails, insertPayoutAccount } from './store.ts'
+import { type BankAccountRow, findSealedDetails } from './store.ts'
 
 type Known =
   | { readonly ok: true; readonly accountId: string }
@@ -9,23 +18,41 @@ type Known =
   | { readonly ok: false; readonly code: string | undefined }
 
 /**
- * The bank account as the partner knows it. Told to the partner the first time; asked again after a death in between, the partner
- * answers the same account, since its request is named by the account's own id.
+ * The bank account as the partner knows it, under the organisation's own customer there. A row stands before the partner is asked, so that
+ * a death before the answer was kept leaves no account there that nobody remembers; asked again, the partner answers the same account,
+ * since its request is named by the account's own id.
  */
 export async function payoutAccountOf(ctx: Ctx, partner: OffRamp, account: BankAccountRow): Promise<Known> {
-  const known = await findPayoutAccount(ctx.db, ctx.tenant, { bankAccountId: account.id, partner: partner.name })
+  const customerId = partner.hasCustomers ? await findPayoutCustomer(ctx.db, ctx.tenant, partner.name) : ''
+  if (customerId === undefined) throw fail('payouts-not-enabled')
+  const key: PayoutAccountKey = { bankAccountId: account.id, partner: partner.name, customerId }
+  const known = await findPayoutAccount(ctx.db, ctx.tenant, key)
   if (known !== undefined) return { ok: true, accountId: known }
+  if (!(await ctx.db.tx((tx) => noteAsking(tx, ctx.tenant, key)))) return { ok: false, code: undefined }
   const sealed = await findSealedDetails(ctx.db, ctx.tenant, account.id)
   if (sealed === undefined) return { ok: false, code: undefined }
-  const agreed = await partner.createAccount({
-    key: account.id,
-    owner: { kind: 'business', name: account.accountName },
-    accountName: account.accountName,
-    destination: openDetails(ctx, account.id, sealed),
-  })
-  if (!agreed.ok) return { ok: false, code: agreed.refusal.code }
-  if (!agreed.value.isActive) return { ok: false, code: 'account-not-active' }
-  const { accountId } = agreed.value
-  await insertPayoutAccount(ctx.db, ctx.tenant, { bankAccountId: account.id, partner: partner.name, accountId })
-  return { ok: true, accountId }
+  const agreed = await partner.createAccount(newAccount(ctx, key, { ...account, sealed }))
+  if (!agreed.ok) {
+    await deleteAsking(ctx.db, ctx.tenant, key)
+    return { ok: false, code: agreed.refusal.code }
+  }
+  await setPayoutAccount(ctx.db, ctx.tenant, key, agreed.value)
+  return agreed.value.isActive
+    ? { ok: true, accountId: agreed.value.accountId }
+    : { ok: false, code: 'account-not-active' }
+}
+
+/** What the partner is asked to make; the same for the same bank account. */
+export function newAccount(
+  ctx: Pick<Ctx, 'tenant' | 'sealer'>,
+  { bankAccountId, customerId }: PayoutAccountKey,
+  { accountName, sealed }: { readonly accountName: string; readonly sealed: Uint8Array },
+): NewPayoutAccount {
+  return {
+    key: bankAccountId,
+    customerId,
+    owner: { kind: 'business', name: accountName },
+    accountName,
+    destination: openDetails(ctx, bankAccountId, sealed),
+  }
 }

@@ -73,39 +73,30 @@ export function listBankAccounts(
   )
 }
 
-/** Takes the account out of use and forgets its details; false when there is none. */
-export async function markDeleted(tx: Tx, tenant: Tenant, accountId: BankAccountId, deletedAt: Date): Promise<boolean> {
-  const deleted = await tx.run(sql`
-    update bank_accounts set deleted_at = ${deletedAt}, is_active = false, details = null
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${accountId} and deleted_at is null`)
-  return deleted === 1
-}
-
-/** The account's id at a partner; undefined where the partner was never told of it. */
-export async function findPayoutAccount(
-  db: Queryable,
-  tenant: Tenant,
-  { bankAccountId, partner }: { readonly bankAccountId: BankAccountId; readonly partner: string },
-): Promise<string | undefined> {
-  const row = await db.maybeOne(
-    z.object({ accountId: z.string() }),
+/** Holds the account's row until the transaction ends; false when there is none. */
+export async function lockBankAccount(tx: Tx, tenant: Tenant, accountId: BankAccountId): Promise<boolean> {
+  const row = await tx.maybeOne(
+    z.object({ id: id('bac') }),
     sql`
-    select p.account_id from payout_accounts p join bank_accounts b on b.id = p.bank_account_id
-    where b.organisation_id = ${tenant.organisationId} and b.environment = ${tenant.environment} and b.id = ${bankAccountId}
-      and b.deleted_at is null and p.partner = ${partner}`,
+    select id from bank_accounts
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${accountId} and deleted_at is null
+    for update`,
   )
-  return row?.accountId
+  return row !== undefined
 }
 
-/** Remembers a bank account's id at a partner; the first one stays. The caller has read the account as its tenant's. */
-export async function insertPayoutAccount(
-  db: Queryable,
-  tenant: Tenant,
-  account: { readonly bankAccountId: BankAccountId; readonly partner: string; readonly accountId: string },
-): Promise<void> {
-  await db.run(sql`
-    insert into payout_accounts (bank_account_id, partner, account_id)
-    select id, ${account.partner}, ${account.accountId} from bank_accounts
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${account.bankAccountId}
-    on conflict do nothing`)
+/**
+ * Takes the account out of use, forgets its details and has its partners forget it. The details stay where a partner's answer is missing;
+ * the caller holds the row, so that no partner is asked meanwhile.
+ */
+export async function markDeleted(tx: Tx, tenant: Tenant, accountId: BankAccountId, deletedAt: Date): Promise<void> {
+  await tx.run(sql`
+    update bank_accounts set deleted_at = ${deletedAt}, is_active = false,
+      details = case when exists (select from payout_accounts where bank_account_id = ${accountId} and account_id is null) then details end
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${accountId}`)
+  await tx.run(sql`
+    update payout_accounts set remove_at = ${deletedAt}
+    from bank_accounts
+    where bank_accounts.id = bank_account_id and organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+      and bank_account_id = ${accountId} and removed_at is null`)
 }

@@ -4,6 +4,7 @@ import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { type NewTransfer, notOvertaken, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
+import { findCustomerOfAccount } from '../bank-accounts/payout-account-store.ts'
 import { end } from './end.ts'
 import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
 
@@ -41,8 +42,12 @@ async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fa
   const network = networkByName(row.network)
   const token = network === undefined ? undefined : tokenBySymbol(network, row.token)
   if (network === undefined || token === undefined) throw new Error('a withdrawal of a token that this build has not')
+  const place = { partner: row.partner, accountId: row.partnerAccountId }
+  const customerId = await findCustomerOfAccount(ctx.db, ctx.tenant, place)
+  if (customerId === undefined) throw new Error('a withdrawal to an account that was never made')
   const agreed = await partner.createPayout({
     key: row.id,
+    customerId,
     requestedAt: row.createdAt,
     accountId: row.partnerAccountId,
     currency: row.currency,

@@ -13,6 +13,11 @@ export const fail = defineErrors({
     title: 'Bank Account Refused',
     detail: 'The partner does not pay to this bank account; reason is its code. Nothing was moved.',
   },
+  'payouts-not-enabled': {
+    status: 422,
+    title: 'Payouts Not Enabled',
+    detail: 'The operator has not enabled payouts for this organisation at the partner yet. Nothing was moved.',
+  },
   'below-minimum': {
     status: 422,
     title: 'Below Minimum',
