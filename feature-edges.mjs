@@ -1,6 +1,6 @@
 /** The edges between feature rooms, from the one that imports to those whose index it may use. */
 export const featureEdges = {
-  payments: ['plans', 'relayer', 'wallets'],
+  payments: ['chains', 'plans', 'relayer', 'transfers', 'wallets'],
   wallets: ['plans', 'chains', 'relayer'],
   organisations: ['plans'],
   account: ['organisations', 'plans', 'billing'],

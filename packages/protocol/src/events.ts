@@ -115,6 +115,23 @@ export const eventCatalogue = {
       failedAt: time('When the settlement failed.'),
     },
   },
+  /** A refund of a payment is on chain for good. */
+  'payment.refunded': {
+    description: 'A refund of a payment is on chain for good. `transfer.failed` reports a refund that was not paid.',
+    fields: {
+      paymentId: id('pay', 'The payment.'),
+      refundId: id('rfd', 'The refund.'),
+      transferId: id('wtx', 'The transfer that paid it.'),
+      amount: value('0.01', 'What this refund paid back, in whole tokens.'),
+      totalRefunded: value('0.01', 'What all refunds of the payment take, including those under way, in whole tokens.'),
+      token: value('USDC', 'The symbol of the token.'),
+      chain: value('base', 'The chain of the payment.'),
+      payer: address('The address that paid, and was paid back.'),
+      reason: nullable(value('The answer was lost.', 'The reason in the request; null where none was given.')),
+      txHash: nullable(hash('The transaction of the transfer.')),
+      refundedAt: time('When the refund was recorded as final.'),
+    },
+  },
   /** A vault was sealed and takes no more writes. */
   'vault.sealed': {
     description: 'A vault was sealed and takes no more writes.',

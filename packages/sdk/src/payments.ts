@@ -47,6 +47,8 @@ export type VerifiedPayment = Omit<Verification, 'valid' | 'settlementToken'>
 
 export type DeliveredRequest = Body<operations['payments.delivered']>
 export type Delivered = Answer<operations['payments.delivered']>
+export type RefundRequest = Body<operations['payments.refund']>
+export type Refund = Answer<operations['payments.refund']>
 export type RedeemedRequest = Body<operations['payments.redeemed']>
 export type RedeemRequest = Body<operations['payments.redeem']>
 
@@ -81,6 +83,9 @@ export function paymentsOf(send: Send) {
     settle: async (body: SettleRequest, options?: CallOptions): Promise<Settlement> =>
       believe(await send('POST', '/payments/settle', { ...options, body }), readSettlement),
     ...deliveryOf(send),
+    /** Pays a settled payment back to its payer, in whole or in part. `payment.refunded` reports that it is on chain for good. */
+    refund: (id: string, body: RefundRequest = {}, options?: CallOptions): Promise<Refund> =>
+      call(send, 'POST', '/payments/{id}/refund', { ...options, params: { id }, body }),
     get: (id: string, options?: CallOptions): Promise<Payment> =>
       call(send, 'GET', '/payments/{id}', { ...options, params: { id } }),
     logs: logsOf(send),

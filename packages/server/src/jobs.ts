@@ -1,5 +1,5 @@
 import { compareLanes } from './chain/index.ts'
-import { followTransactions, sweepCallers, voidUnsettled } from './features/payments/index.ts'
+import { followRefunds, followTransactions, sweepCallers, voidUnsettled } from './features/payments/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { transferRecurring } from './features/transfers/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
@@ -26,6 +26,7 @@ export const recurring: readonly Recurring[] = [
   sweepCallers,
   ...sessionRecurring,
   followTransactions,
+  followRefunds,
   followVaults,
   sweepFiles,
   sweepVaultTokens,

@@ -74,6 +74,7 @@ const asksAChain = [
   'wallets.master.balances',
   'wallets.children.balances',
   'wallets.master.sweep',
+  'payments.refund',
   'transfers.create',
   'transfers.quote',
   'withdrawals.create',

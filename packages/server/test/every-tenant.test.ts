@@ -35,6 +35,7 @@ async function makeLive({
   redeemable,
   redeeming,
   unserved,
+  refundable,
   key,
   reg,
   vlt,
@@ -57,8 +58,8 @@ async function makeLive({
   expect(
     await db.run(sql`
     update payments set environment = 'live'
-    where id in (${pay}, ${redeeming}, ${unserved}) or session_id = ${sess} or claim_key like ${stub}`),
-  ).toBe(5)
+    where id in (${pay}, ${redeeming}, ${unserved}, ${refundable}) or session_id = ${sess} or claim_key like ${stub}`),
+  ).toBe(6)
   expect(await db.run(sql`update sessions set environment = 'live' where id = ${sess}`)).toBe(1)
   expect(await db.run(sql`update vaults set environment = 'live' where session_id = ${sess}`)).toBe(1)
   expect(await db.run(sql`update registry_routes set environment = 'live' where id = ${reg}`)).toBe(1)

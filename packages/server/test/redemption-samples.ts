@@ -3,9 +3,9 @@ import type { World } from './world.ts'
 
 let serial = 0
 
-/** A payment that can be redeemed now, by its credential, and two that somebody is redeeming. */
+/** A payment that can be redeemed now, by its credential, two that somebody is redeeming, and one that can be refunded. */
 export async function makeRedemptions({ call, database }: World, key: string, payment: object) {
-  const made = [0, 1, 2].map(() => ({
+  const made = [0, 1, 2, 3].map(() => ({
     ...payment,
     method: 'GET',
     reportsDelivery: true,
@@ -13,13 +13,15 @@ export async function makeRedemptions({ call, database }: World, key: string, pa
   }))
   const ids: string[] = []
   for (const body of made) ids.push(String((await call(key, 'POST', '/payments/verify', body)).body.paymentId))
-  const [redeemable = '', redeeming = '', unserved = ''] = ids
+  const [redeemable = '', redeeming = '', unserved = '', refundable = ''] = ids
   // Their periods of grace are over.
   await database.db.run(
     sql`update payments set redemption_until = now() - interval '1 second' where id = any(${ids}::text[])`,
   )
   await database.db.run(sql`update payments set redemption_token = 'redeeming' where id in (${redeeming}, ${unserved})`)
-  return { redeemable: made[ids.indexOf(redeemable)]?.credential ?? '', redeeming, unserved }
+  const payer = '0x1111111111111111111111111111111111111111'
+  await database.db.run(sql`update payments set payer = ${payer}, delivery = null where id = ${refundable}`)
+  return { redeemable: made[ids.indexOf(redeemable)]?.credential ?? '', redeeming, unserved, refundable }
 }
 
 function stubNumber(serial: number): string {

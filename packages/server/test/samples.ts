@@ -17,6 +17,8 @@ export interface Resources {
   readonly redeemable: string
   readonly redeeming: string
   readonly unserved: string
+  /** A payment that can be refunded. */
+  readonly refundable: string
   readonly plog: string
   readonly key: string
   readonly acc: string
@@ -200,6 +202,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'payments.redeem': () => ({
       body: { protocol: 'x402', credential: ids.redeemable, resource, method: 'GET' },
     }),
+    'payments.refund': () => ({ params: { id: ids.refundable }, body: { fromWalletId: ids.mwt } }),
     'payments.undelivered': () => ({ params: { id: ids.unserved }, body: { redemptionToken: 'redeeming' } }),
     'payments.redeemed': () => ({ params: { id: ids.redeeming }, body: { redemptionToken: 'redeeming' } }),
     'payments.get': () => ({ params: { id: ids.pay } }),

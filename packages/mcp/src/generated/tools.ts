@@ -309,6 +309,10 @@ export const tools: readonly Tool[] = [
             }
           ]
         },
+        "refundedAmount": {
+          "description": "What refunds have paid back, or are about to.",
+          "type": "string"
+        },
         "createdAt": {
           "type": "string"
         }
@@ -337,6 +341,7 @@ export const tools: readonly Tool[] = [
         "sessionId",
         "deliveredAt",
         "redeemedAt",
+        "refundedAmount",
         "createdAt"
       ]
     }
@@ -6160,6 +6165,7 @@ export const tools: readonly Tool[] = [
             "payment.received",
             "payment.settled",
             "payment.settlement_failed",
+            "payment.refunded",
             "vault.sealed",
             "vault.expiring",
             "vault.expired",

@@ -158,6 +158,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/payments/{id}/refund": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Pay a settled payment back to its payer.
+         * @description A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It answers before the transfer is in a block; payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that was refunded cannot be redeemed, and one whose answer may still leave is 409 delivery-in-progress. Use an Idempotency-Key: a repeat then never pays twice.
+         */
+        readonly post: operations["payments.refund"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/payments/logs": {
         readonly parameters: {
             readonly query?: never;
@@ -2029,6 +2049,95 @@ export interface webhooks {
                              * @description When the settlement failed.
                              */
                             readonly failedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Nothing more is wanted; the webhook is turned off. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "payment.refunded": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event payment.refunded. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description When this attempt was made, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description The same whenever the event is delivered again. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "payment.refunded";
+                        /** @description A refund of a payment is on chain for good. `transfer.failed` reports a refund that was not paid. */
+                        readonly payload: {
+                            /** @description The payment. */
+                            readonly paymentId: string;
+                            /** @description The refund. */
+                            readonly refundId: string;
+                            /** @description The transfer that paid it. */
+                            readonly transferId: string;
+                            /** @description What this refund paid back, in whole tokens. */
+                            readonly amount: string;
+                            /** @description What all refunds of the payment take, including those under way, in whole tokens. */
+                            readonly totalRefunded: string;
+                            /** @description The symbol of the token. */
+                            readonly token: string;
+                            /** @description The chain of the payment. */
+                            readonly chain: string;
+                            /** @description The address that paid, and was paid back. */
+                            readonly payer: string;
+                            /** @description The reason in the request; null where none was given. */
+                            readonly reason: string | null;
+                            /** @description The transaction of the transfer. */
+                            readonly txHash: string | null;
+                            /**
+                             * Format: date-time
+                             * @description When the refund was recorded as final.
+                             */
+                            readonly refundedAt: string;
                         };
                     };
                 };
@@ -4217,6 +4326,8 @@ export interface operations {
                         readonly deliveredAt: string | null;
                         /** @description When the answer was handed out by a redemption. */
                         readonly redeemedAt: string | null;
+                        /** @description What refunds have paid back, or are about to. */
+                        readonly refundedAmount: string;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -4484,6 +4595,8 @@ export interface operations {
                         readonly deliveredAt: string | null;
                         /** @description When the answer was handed out by a redemption. */
                         readonly redeemedAt: string | null;
+                        /** @description What refunds have paid back, or are about to. */
+                        readonly refundedAmount: string;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -4589,6 +4702,8 @@ export interface operations {
                         readonly deliveredAt: string | null;
                         /** @description When the answer was handed out by a redemption. */
                         readonly redeemedAt: string | null;
+                        /** @description What refunds have paid back, or are about to. */
+                        readonly refundedAmount: string;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -4631,6 +4746,149 @@ export interface operations {
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
             readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "payments.refund": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description Managed wallet or child address that pays, on the payment’s network. Left out: the wallet that was paid, where it is one. */
+                    readonly fromWalletId?: string;
+                    /**
+                     * @description Decimal amount in whole tokens of the payment. Left out: all that was not refunded yet.
+                     * @example 0.01
+                     */
+                    readonly amount?: string;
+                    /** @description Your own words; they go into the answer and the event. */
+                    readonly reason?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 201: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example rfd_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example pay_01h455vb4pex5vsknk084sn02q */
+                        readonly paymentId: string;
+                        /**
+                         * @description The transfer that pays it: see transfers.get.
+                         * @example wtx_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly transferId: string;
+                        readonly fromWalletId: string;
+                        /** @description The payer of the payment. */
+                        readonly toAddress: string;
+                        readonly amount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly reason: string | null;
+                        /**
+                         * @description completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
+                         * @enum {string}
+                         */
+                        readonly status: "pending" | "completed" | "failed";
+                        readonly txHash: string | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `policy-denied` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not-found`, `payment-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `idempotency-in-progress`, `payment-not-refundable`, `delivery-in-progress` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `refund-exceeds-payment`, `managed-wallet-needed` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     readonly "payments.logs.list": {
@@ -12683,7 +12941,7 @@ export interface operations {
                 readonly "application/json": {
                     /** @example https://example.com/webhooks */
                     readonly url: string;
-                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
                 };
             };
         };
@@ -12862,7 +13120,7 @@ export interface operations {
                 readonly "application/json": {
                     /** @example https://example.com/webhooks */
                     readonly url?: string;
-                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
                     readonly isActive?: boolean;
                 };
             };
@@ -13240,7 +13498,7 @@ export interface operations {
             readonly query?: {
                 readonly limit?: number;
                 readonly cursor?: string;
-                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
+                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
             };
             readonly header?: never;
             readonly path?: never;
@@ -13387,7 +13645,7 @@ export interface operations {
             readonly content: {
                 readonly "application/json": {
                     /** @enum {string} */
-                    readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
+                    readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
                 };
             };
         };

@@ -24,7 +24,7 @@ export interface Fault {
 /** A payment that was settled, or may be, and whose answer did not reach the payer. */
 export interface Undelivered {
   readonly payment: VerifiedPayment
-  /** The answer waits for the same credential. If false it was given up: unless the payment is served by a rerun, it is yours to refund. */
+  /** The answer waits for the same credential. If false it was given up: unless the payment is served by a rerun, it is yours to refund (`payments.refund`). */
   readonly isKept: boolean
 }
 

@@ -21,6 +21,7 @@ export const idPrefixes = [
   'acc',
   'pay',
   'plog',
+  'rfd',
   'doc',
   'fil',
   'wtx',

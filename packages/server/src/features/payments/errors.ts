@@ -33,8 +33,7 @@ export const fail = defineErrors({
   'payment-not-redeemable': {
     status: 409,
     title: 'Payment Not Redeemable',
-    detail:
-      'The payment was delivered, has not been settled, or is not proven to be this payer’s for this request. It may be refundable.',
+    detail: 'The payment was delivered, has not been settled, or is not proven to be this payer’s for this request.',
   },
   'delivery-in-progress': {
     status: 409,
@@ -47,6 +46,21 @@ export const fail = defineErrors({
     title: 'Answer Lost',
     detail:
       'The payment was settled, its answer was not delivered, and it can no longer be served. Do not pay again for it: it can be refunded.',
+  },
+  'payment-not-refundable': {
+    status: 409,
+    title: 'Payment Not Refundable',
+    detail: 'Only a settled payment that a payer made on a chain can be refunded.',
+  },
+  'refund-exceeds-payment': {
+    status: 422,
+    title: 'Refund Exceeds Payment',
+    detail: 'All refunds of a payment together are at most what was settled; refundable says how much is left of it.',
+  },
+  'managed-wallet-needed': {
+    status: 422,
+    title: 'Managed Wallet Needed',
+    detail: 'A refund leaves a managed wallet or child address on the payment’s own network. Name one in fromWalletId.',
   },
   'redemption-lost': {
     status: 409,

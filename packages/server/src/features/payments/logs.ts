@@ -25,6 +25,7 @@ export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.inpu
     failureReason: row.failureReason,
     deliveredAt: row.delivery === null ? row.settledAt : row.deliveredAt,
     redeemedAt: row.redeemedAt,
+    refundedAmount: formatAmount(row.refundedRaw, row.decimals),
   }
 }
 

@@ -9,6 +9,7 @@ import { challenge } from './challenge.ts'
 import { deliveryOperations } from './delivery/routes.ts'
 import { fail, failBody } from './errors.ts'
 import { getPayment, getPaymentLog, listPaymentLogs, summariseLogs } from './logs.ts'
+import { refundOperations } from './refunds/routes.ts'
 import * as schema from './schema.ts'
 import { settlementState, settlePayment } from './settle.ts'
 import { verifyPayment } from './verify.ts'
@@ -142,6 +143,7 @@ export const paymentOperations: readonly Operation[] = [
   settleOperation,
   getOperation,
   ...deliveryOperations,
+  ...refundOperations,
   ...logOperationsAt('payments.logs', '/payments/logs').map((log) => ({ ...log, agent: 'reads' as const })),
   ...logOperationsAt('account.paymentLogs', '/account/payment-logs'),
 ]

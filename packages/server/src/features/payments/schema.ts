@@ -223,6 +223,7 @@ export const Payment = z.strictObject({
       'When the answer was handed to the payer; of callers that do not report delivery, when it was settled.',
   }),
   redeemedAt: Instant.nullable().meta({ description: 'When the answer was handed out by a redemption.' }),
+  refundedAmount: z.string().meta({ description: 'What refunds have paid back, or are about to.' }),
   createdAt: Instant,
 })
 

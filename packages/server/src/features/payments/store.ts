@@ -70,6 +70,7 @@ export const PaymentRow = z.object({
   redeemedAt: z.date().nullable(),
   redemptionToken: z.string().nullable(),
   redemptionUntil: z.date().nullable(),
+  refundedRaw: Amount,
   createdAt: z.date(),
 })
 export type PaymentRow = z.output<typeof PaymentRow>
@@ -81,7 +82,7 @@ export const recordedColumns = sql`id, log_id, organisation_id, environment, wal
   check_at, created_at`
 
 const columns = sql`${recordedColumns}, answered_at, failure_reason, vault_id, session_id,
-  delivered_at, redeemed_at, redemption_token, redemption_until`
+  delivered_at, redeemed_at, redemption_token, redemption_until, refunded_raw`
 
 const ClaimRow = z.object({ claimKey: z.string() })
 const CountRow = z.object({ count: z.bigint() })

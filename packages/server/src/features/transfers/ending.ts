@@ -65,7 +65,7 @@ function recordOf(transfer: TransferRow): AuditEntry {
 }
 
 /** Whether the money is where it was; what a token, Tempo's guard or a partner took and did not deliver has left the wallet, and stays counted. */
-function isBack({ status, reason }: TransferRow): boolean {
+export function isBack({ status, reason }: Pick<TransferRow, 'status' | 'reason'>): boolean {
   return status === 'failed' && reason !== 'not-received'
 }
 

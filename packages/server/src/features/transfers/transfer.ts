@@ -5,13 +5,13 @@ import type { Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
-import { keepRefusal, type PolicyOperation } from '../wallets/index.ts'
+import { keepRefusal, type PolicyOperation, underPolicy } from '../wallets/index.ts'
 import { answeredState } from './answering.ts'
 import { arrivedOf } from './arrived.ts'
 import { fail } from './errors.ts'
 import type { Answered } from './outcome-store.ts'
 import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
-import { LeftOut, storeTransfers } from './record.ts'
+import { type Intent, LeftOut, storeTransfers } from './record.ts'
 import { notOvertaken } from './room.ts'
 import { recordTransfer } from './rounds.ts'
 import type { NewTransfer, Transfer, TransferListQuery } from './schema.ts'
@@ -55,6 +55,29 @@ async function makeTransfer(
   })
 }
 
+/** A row of another feature that is written in the transaction of the transfer that it is about. */
+export interface Attached {
+  /** Runs before anything of the transfer is locked or written. */
+  readonly lock: (tx: Tx) => Promise<void>
+  /** Runs after it, last in the transaction. */
+  readonly write: (tx: Tx, transferId: TransferId) => Promise<void>
+}
+
+/**
+ * Makes a transfer together with another feature's row: both are stored or neither is. It waits for no block; an event reports the end.
+ */
+export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write }: Attached): Promise<void> {
+  return notOvertaken(async () => {
+    const plan = await planTransfer(ctx, request)
+    await prepareTransfer(ctx, plan)
+    const intent = { ctx, request, plan, purpose: 'transfer', operation: 'transfer', answered: 'pending' } as const
+    await underPolicy(ctx, async (tx) => {
+      await lock(tx)
+      await write(tx, await storeOne(tx, intent))
+    })
+  })
+}
+
 /** Before `storeTransfer`, and outside any transaction: asks the chain for the first nonces of accounts that never sent. */
 export async function prepareTransfer(ctx: Ctx, plan: TransferPlan): Promise<void> {
   for (const { sender } of plan.steps) await ctx.lanes.prepare(plan.network, sender)
@@ -66,7 +89,10 @@ export async function storeTransfer(
   tx: Tx,
   { request, plan }: { readonly request: NewTransfer; readonly plan: TransferPlan },
 ): Promise<TransferId> {
-  const intent = { ctx, request, plan, purpose: 'withdrawal', operation: 'transfer', answered: undefined } as const
+  return storeOne(tx, { ctx, request, plan, purpose: 'withdrawal', operation: 'transfer', answered: undefined })
+}
+
+async function storeOne(tx: Tx, intent: Intent): Promise<TransferId> {
   const [outcome] = await storeTransfers(tx, [intent]).catch((error: unknown) => {
     throw error instanceof LeftOut ? (error.causes.get(intent) ?? error) : error
   })

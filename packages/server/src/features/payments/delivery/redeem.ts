@@ -21,7 +21,7 @@ import {
 } from './store.ts'
 
 /** How long the handler that ran first may still hand out its answer, once somebody asks to redeem the payment. */
-const graceMs = 30_000
+export const graceMs = 30_000
 /** How long a redemption has the answer for itself. */
 const leaseMs = 60_000
 /** When to ask again about a payment that is not settled yet. */
@@ -53,9 +53,9 @@ export interface Redeemer {
  * may still run or its answer may still be kept, nobody is refused for good: a payer who is refused pays again.
  */
 export function redeemVerdict(row: RedeemableRow, { method, isRerun, isFirst }: Redeemer): RedeemVerdict {
-  const { status, delivery, deliveredAt, settledMs, redemptionToken, redemptionMs, reruns } = row
+  const { status, delivery, deliveredAt, settledMs, refundedRaw, redemptionToken, redemptionMs, reruns } = row
   if (isOpen(row)) return { kind: 'wait', waitMs: openMs }
-  if (status !== 'settled' || delivery === null || deliveredAt !== null) return { kind: 'refuse' }
+  if (status !== 'settled' || delivery === null || deliveredAt !== null || refundedRaw > 0n) return { kind: 'refuse' }
   if (isRerun && (!safeMethods.includes(method) || reruns >= rerunsMax))
     return (settledMs ?? 0) < keptMs ? { kind: 'wait', waitMs: graceMs } : { kind: 'lost' }
   if (isFirst && redemptionToken === null) return { kind: 'grant' }

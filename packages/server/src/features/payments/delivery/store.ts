@@ -28,6 +28,8 @@ export const RedeemableRow = z.object({
   deliveredAt: z.date().nullable(),
   /** Milliseconds since it was settled, by the database's clock; null where it was not. */
   settledMs: z.number().nullable(),
+  /** What refunds take of it, in the token's smallest unit. */
+  refundedRaw: z.string().transform((text) => BigInt(text)),
   redemptionToken: z.string().nullable(),
   /** Milliseconds until the present right to deliver ends, by the database's clock; null where no redemption was requested. */
   redemptionMs: z.number().nullable(),
@@ -55,7 +57,7 @@ export async function lockRedeemable(tx: Tx, tenant: Tenant, key: PaymentKey): P
     RedeemableRow,
     sql`
     select id, status, protocol_version, claim_key, challenge_id, payment_identifier, payer, resource, method, delivery, delivered_at,
-      (extract(epoch from clock_timestamp() - settled_at) * 1000)::float8 as settled_ms, redemption_token, (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms, reruns
+      (extract(epoch from clock_timestamp() - settled_at) * 1000)::float8 as settled_ms, refunded_raw, redemption_token, (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms, reruns
     from payments
     where ${named(key)} and organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
     order by id limit 1 for no key update`,
@@ -89,7 +91,7 @@ export async function grantRedemption(tx: Tx, paymentId: PaymentId, lease: Redem
     where id = ${paymentId}`)
 }
 
-/** Marks a payment as served, if the right to do so is still the token's. Answers how many rows changed. */
+/** Marks a payment as served, if the right to do so is still the token's and nothing of it was refunded. Answers how many rows changed. */
 export function markRedeemed(
   tx: Queryable,
   tenant: Tenant,
@@ -99,7 +101,7 @@ export function markRedeemed(
   return tx.run(sql`
     update payments set delivered_at = ${redeemed.at}, redeemed_at = ${redeemed.at}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
-      and redemption_token = ${redeemed.token} and delivered_at is null`)
+      and redemption_token = ${redeemed.token} and delivered_at is null and refunded_raw = 0`)
 }
 
 /**

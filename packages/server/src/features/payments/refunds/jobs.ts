@@ -1,0 +1,67 @@
+import { formatAmount } from '@purser/protocol'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { forTenant } from '../../../platform/work/runner.ts'
+import { listTransferEnds, type TransferOutcome } from '../../transfers/index.ts'
+import { addRefunded, listPendingRefunds, lockRefundable, markRefundEnded, type RefundRow } from './store.ts'
+
+const pageRows = 100
+
+/** Ends refunds whose transfers have ended for good. Harmless twice: a refund ends once, under its payment's lock. */
+export const followRefunds: Recurring = {
+  name: 'payments.follow-refunds',
+  everyMs: 1_000,
+  async run(ctx) {
+    for (let after = ''; ; ) {
+      const rows = await listPendingRefunds(ctx.db, { after, limit: pageRows })
+      await endAll(ctx, rows)
+      after = rows.at(-1)?.id ?? ''
+      if (rows.length < pageRows) return
+    }
+  },
+}
+
+type System = Omit<Ctx, 'tenant'>
+
+/** One transaction for each: one that cannot be written keeps no other from its end. */
+async function endAll(system: System, rows: readonly RefundRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const ends = await listTransferEnds(
+    system.db,
+    rows.map(({ transferId }) => transferId),
+  )
+  for (const row of rows) {
+    const outcome = ends.get(row.transferId)
+    if (outcome === undefined) continue
+    const ctx = forTenant(system, row)
+    await ctx.db
+      .tx((tx) => end(ctx, tx, row, outcome))
+      .catch((error: unknown) =>
+        ctx.log.error({ err: error, refundId: row.id }, 'a refund could not be ended; it is tried again'),
+      )
+  }
+}
+
+async function end(ctx: Ctx, tx: Tx, row: RefundRow, outcome: TransferOutcome): Promise<void> {
+  const payment = await lockRefundable(tx, ctx.tenant, row.paymentId)
+  if (payment === undefined) throw new Error('a payment disappeared')
+  const at = ctx.clock.now()
+  const status = outcome.isDelivered ? 'completed' : 'failed'
+  if ((await markRefundEnded(tx, row.id, { status, at })) === 0) return
+  // Money that has left and did not arrive stays counted: a second refund of it would be paid twice.
+  if (outcome.isBack) await addRefunded(tx, row.paymentId, -row.rawAmount)
+  const { id: refundId, paymentId, transferId, decimals, token, chain, payer, reason } = row
+  const amount = formatAmount(row.rawAmount, decimals)
+  const { txHash } = outcome
+  if (outcome.isDelivered) {
+    const totalRefunded = formatAmount(payment.refundedRaw, decimals)
+    const refunded = { paymentId, refundId, transferId, amount, totalRefunded, token, chain, payer, reason, txHash }
+    await ctx.publish(tx, 'payment.refunded', { ...refunded, refundedAt: at.toISOString() })
+  }
+  await ctx.audit(tx, {
+    action: `payments.refund.${status}`,
+    target: refundId,
+    details: { paymentId, transferId, amount, txHash },
+  })
+}

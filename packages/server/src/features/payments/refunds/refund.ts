@@ -1,0 +1,157 @@
+import { formatAmount, parseAmount } from '@purser/protocol'
+import type { z } from 'zod'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { failPlatform } from '../../../platform/errors.ts'
+import { id, newId, type PaymentId } from '../../../platform/ids.ts'
+import { networkFor } from '../../chains/index.ts'
+import { attachTransfer, findTransfer, type NewTransfer } from '../../transfers/index.ts'
+import { EvmAddress, findSource, type SourceWallet } from '../../wallets/index.ts'
+import { graceMs } from '../delivery/redeem.ts'
+import { announceRedemption } from '../delivery/store.ts'
+import { fail } from '../errors.ts'
+import type { Refund, RefundRequest } from './schema.ts'
+import { addRefunded, findRefund, insertRefund, lockRefundable, type RefundableRow, type RefundId } from './store.ts'
+
+/** What becomes of a request to refund a payment. */
+export type RefundVerdict =
+  | { readonly kind: 'refund' | 'announce' | 'not-refundable' }
+  | { readonly kind: 'wait'; readonly waitMs: number }
+
+/**
+ * Whether a payment may be refunded now. One whose answer may still leave is not: as for a redemption, the first request starts a
+ * period of grace for the handler that ran first, and whoever has the right to serve the payment keeps it until it ends.
+ */
+export function refundVerdict(row: RefundableRow): RefundVerdict {
+  const { status, payer, rawAmount, delivery, deliveredAt, redemptionMs, refundedRaw } = row
+  if (status !== 'settled' || payer === null || rawAmount === 0n) return { kind: 'not-refundable' }
+  if (delivery === null || deliveredAt !== null || refundedRaw > 0n) return { kind: 'refund' }
+  if (redemptionMs === null) return { kind: 'announce' }
+  return redemptionMs > 0 ? { kind: 'wait', waitMs: redemptionMs } : { kind: 'refund' }
+}
+
+/**
+ * Pays a settled payment back to its payer, in whole or in part, as a transfer out of a managed wallet and under its policy. The refund, its
+ * transfer and what it takes of the payment commit together, so that all refunds of a payment are never more than what was settled.
+ */
+export async function refundPayment(
+  ctx: Ctx,
+  paymentId: PaymentId,
+  request: RefundRequest,
+): Promise<z.input<typeof Refund>> {
+  const payment = await refundable(ctx, paymentId)
+  const rawAmount = amountOf(request, payment)
+  const transfer = await transferOf(ctx, payment, request, rawAmount)
+  const refundId = newId('rfd', ctx)
+  await attachTransfer(ctx, transfer, {
+    lock: (tx) => take(ctx, tx, paymentId, rawAmount),
+    write: async (tx, transferId) => {
+      const reason = request.reason ?? null
+      await insertRefund(tx, ctx.tenant, {
+        id: refundId,
+        paymentId,
+        transferId,
+        rawAmount,
+        reason,
+        createdAt: ctx.clock.now(),
+      })
+      await ctx.idempotency?.commit(tx, refundId)
+      const details = { paymentId, transferId, from: transfer.fromWalletId, amount: transfer.amount, reason }
+      await ctx.audit(tx, { action: 'payments.refund', target: refundId, details })
+    },
+  })
+  return refundState(ctx, refundId)
+}
+
+/** The payment, if it may be refunded now. A period of grace that this starts commits also where the answer is that it has to be waited for. */
+async function refundable(ctx: Ctx, paymentId: PaymentId): Promise<RefundableRow> {
+  const { row, verdict } = await ctx.db.tx(async (tx) => {
+    const found = await judge(ctx, tx, paymentId)
+    if (found.verdict.kind === 'announce') await announceRedemption(tx, paymentId, graceMs)
+    return found
+  })
+  refuse(verdict)
+  return row
+}
+
+async function judge(ctx: Ctx, tx: Tx, paymentId: PaymentId) {
+  const row = await lockRefundable(tx, ctx.tenant, paymentId)
+  if (row === undefined) throw fail('payment-not-found')
+  return { row, verdict: refundVerdict(row) }
+}
+
+function refuse(verdict: RefundVerdict): void {
+  if (verdict.kind === 'refund') return
+  if (verdict.kind === 'not-refundable') throw fail('payment-not-refundable')
+  const waitMs = verdict.kind === 'wait' ? verdict.waitMs : graceMs
+  throw fail('delivery-in-progress', { retryAfterSeconds: Math.ceil(waitMs / 1_000) })
+}
+
+/** Takes the amount of the payment, under its lock: what another refund or a redemption did since counts. */
+async function take(ctx: Ctx, tx: Tx, paymentId: PaymentId, rawAmount: bigint): Promise<void> {
+  const { row, verdict } = await judge(ctx, tx, paymentId)
+  refuse(verdict)
+  refuseMoreThanPaid(row, rawAmount)
+  await addRefunded(tx, paymentId, rawAmount)
+}
+
+/** In the token's smallest unit. */
+function amountOf({ amount }: RefundRequest, payment: RefundableRow): bigint {
+  const { decimals, rawAmount, refundedRaw } = payment
+  const raw = amount === undefined ? rawAmount - refundedRaw : parseAmount(amount, decimals)
+  if (typeof raw !== 'bigint' || (amount !== undefined && raw === 0n)) {
+    const message = `must be a decimal amount above 0 with at most ${decimals} decimals`
+    throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
+  }
+  refuseMoreThanPaid(payment, raw)
+  return raw
+}
+
+function refuseMoreThanPaid({ rawAmount, refundedRaw, decimals, token }: RefundableRow, raw: bigint): void {
+  const left = rawAmount - refundedRaw
+  if (raw > left || left === 0n)
+    throw fail('refund-exceeds-payment', { refundable: formatAmount(left, decimals), token })
+}
+
+/** The transfer that pays the refund, on the payment's own network: what arrives is what was sent. */
+async function transferOf(ctx: Ctx, payment: RefundableRow, request: RefundRequest, raw: bigint): Promise<NewTransfer> {
+  const source = await sourceOf(ctx, request.fromWalletId ?? payment.walletId)
+  if (source === undefined || networkFor(source.chain, ctx.tenant.environment).name !== payment.network)
+    throw fail('managed-wallet-needed')
+  return {
+    fromWalletId: source.id,
+    fromToken: payment.token,
+    toAddress: EvmAddress.parse(payment.payer),
+    toChain: source.chain,
+    toToken: payment.token,
+    amount: formatAmount(raw, payment.decimals),
+    metadata: { refundOf: payment.id },
+  }
+}
+
+async function sourceOf(ctx: Ctx, walletId: string | null): Promise<SourceWallet | undefined> {
+  return walletId === null ? undefined : findSource(ctx.db, ctx.tenant, walletId)
+}
+
+/** The present state of a refund, for its answer and for a repeat of a request whose answer was never given. */
+export async function refundState(ctx: Ctx, refundId: string): Promise<z.input<typeof Refund>> {
+  const known: RefundId = id('rfd').parse(refundId)
+  const row = await findRefund(ctx.db, ctx.tenant, known)
+  const transfer = row && (await findTransfer(ctx.db, ctx.tenant, row.transferId))
+  if (row === undefined || transfer === undefined) throw new Error('a refund disappeared')
+  return {
+    id: row.id,
+    paymentId: row.paymentId,
+    transferId: row.transferId,
+    fromWalletId: transfer.walletId,
+    toAddress: row.payer,
+    amount: formatAmount(row.rawAmount, row.decimals),
+    token: row.token,
+    chain: row.chain,
+    reason: row.reason,
+    status: row.status,
+    txHash: transfer.txHash,
+    createdAt: row.createdAt,
+    completedAt: row.status === 'completed' ? row.endedAt : null,
+  }
+}

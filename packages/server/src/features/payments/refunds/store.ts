@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Id, id, type PaymentId } from '../../../platform/ids.ts'
+import type { TransferId } from '../../transfers/index.ts'
+import { Delivery } from '../delivery/store.ts'
+import { paymentStatuses } from '../schema.ts'
+import { refundStatuses } from './schema.ts'
+
+export type RefundId = Id<'rfd'>
+
+const Amount = z.string().transform((text) => BigInt(text))
+
+/** A payment as a refund sees it. */
+export const RefundableRow = z.object({
+  id: id('pay'),
+  status: z.enum(paymentStatuses),
+  walletId: z.string().nullable(),
+  chain: z.string(),
+  network: z.string(),
+  token: z.string(),
+  decimals: z.number(),
+  payer: z.string().nullable(),
+  rawAmount: Amount,
+  refundedRaw: Amount,
+  delivery: Delivery.nullable(),
+  deliveredAt: z.date().nullable(),
+  /** Milliseconds until the present right to deliver ends, by the database's clock; null where no redemption was requested. */
+  redemptionMs: z.number().nullable(),
+})
+export type RefundableRow = z.output<typeof RefundableRow>
+
+/** Locks a payment until the transaction ends, as redemptions do: one of them sees what the other did. */
+export function lockRefundable(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promise<RefundableRow | undefined> {
+  return tx.maybeOne(
+    RefundableRow,
+    sql`
+    select id, status, wallet_id, chain, network, token, decimals, payer, raw_amount, refunded_raw, delivery, delivered_at,
+      (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms
+    from payments
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
+    for no key update`,
+  )
+}
+
+/** Adds to what refunds take of a payment, or takes a failed one's part off again. The caller has the payment locked. */
+export async function addRefunded(tx: Tx, paymentId: PaymentId, rawChange: bigint): Promise<void> {
+  await tx.run(sql`
+    update payments set refunded_raw = refunded_raw + ${rawChange.toString()}::numeric where id = ${paymentId}`)
+}
+
+export interface NewRefund {
+  readonly id: RefundId
+  readonly paymentId: PaymentId
+  readonly transferId: TransferId
+  readonly rawAmount: bigint
+  readonly reason: string | null
+  readonly createdAt: Date
+}
+
+export async function insertRefund(tx: Tx, tenant: Tenant, refund: NewRefund): Promise<void> {
+  const { id: refundId, paymentId, transferId, rawAmount, reason, createdAt } = refund
+  await tx.run(sql`
+    insert into payment_refunds (id, organisation_id, environment, payment_id, transfer_id, raw_amount, reason, created_at)
+    values (${refundId}, ${tenant.organisationId}, ${tenant.environment}, ${paymentId}, ${transferId}, ${rawAmount.toString()}::numeric, ${reason},
+      ${createdAt})`)
+}
+
+/** A refund with what its answer says of its payment. */
+export const RefundRow = z.object({
+  id: id('rfd'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  paymentId: id('pay'),
+  transferId: id('wtx'),
+  rawAmount: Amount,
+  reason: z.string().nullable(),
+  status: z.enum(refundStatuses),
+  createdAt: z.date(),
+  endedAt: z.date().nullable(),
+  chain: z.string(),
+  token: z.string(),
+  decimals: z.number(),
+  payer: z.string(),
+})
+export type RefundRow = z.output<typeof RefundRow>
+
+const rows = sql`
+  select r.id, r.organisation_id, r.environment, r.payment_id, r.transfer_id, r.raw_amount, r.reason, r.status, r.created_at, r.ended_at,
+    p.chain, p.token, p.decimals, p.payer
+  from payment_refunds r join payments p on p.id = r.payment_id`
+
+export function findRefund(db: Queryable, tenant: Tenant, refundId: RefundId): Promise<RefundRow | undefined> {
+  return db.maybeOne(
+    RefundRow,
+    sql`${rows} where r.organisation_id = ${tenant.organisationId} and r.environment = ${tenant.environment} and r.id = ${refundId}`,
+  )
+}
+
+/** Refunds of any tenant whose transfer had not ended when it was last read, a page in the order of their ids. */
+export function listPendingRefunds(
+  db: Queryable,
+  page: { readonly after: string; readonly limit: number },
+): Promise<RefundRow[]> {
+  return db.many(
+    RefundRow,
+    sql`${rows} where r.status = 'pending' and r.id > ${page.after} order by r.id limit ${page.limit}`,
+  )
+}
+
+/** Ends a refund once; answers how many rows changed. */
+export function markRefundEnded(
+  tx: Tx,
+  refundId: RefundId,
+  ended: { readonly status: 'completed' | 'failed'; readonly at: Date },
+): Promise<number> {
+  return tx.run(sql`
+    update payment_refunds set status = ${ended.status}, ended_at = ${ended.at} where id = ${refundId} and status = 'pending'`)
+}
