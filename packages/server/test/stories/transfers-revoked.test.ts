@@ -31,13 +31,12 @@ function allowed({ address: owner }: Managed): Promise<bigint> {
   return client.readContract({ address, abi, functionName: 'allowance', args: [owner, sandboxBridgeAddress] })
 }
 
-/** Of the first, how many the wallet has handed to the node. */
-async function broadcastBy({ address }: Managed): Promise<number> {
-  const { count } = await stage.world.database.db.one(
-    z.object({ count: z.bigint() }),
-    sql`select count(*) as count from chain_transactions where sender = ${address} and last_broadcast_at is not null`,
-  )
-  return Number(count)
+/** How many transactions of the wallet its node has, in blocks and waiting for one. */
+function broadcastBy({ address }: Managed): Promise<number> {
+  return createPublicClient({ transport: http(stage.base.rpcUrl) }).getTransactionCount({
+    address,
+    blockTag: 'pending',
+  })
 }
 
 /** What there is to look at of approvals that failed transfers left. */

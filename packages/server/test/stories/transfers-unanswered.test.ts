@@ -38,6 +38,7 @@ function aDoomedProcess(): Promise<Service> {
     RPC_URL_BASE_SEPOLIA: stage.node.url,
     TRANSFER_WAIT_MS: '30000',
     KEY_ENCRYPTION_KEY: 'base64' in secret ? secret.base64 : '',
+    FILES_DIR: 'directory' in config.files ? config.files.directory : '',
   })
   return spawnService(env, ['--role', 'api']).up()
 }

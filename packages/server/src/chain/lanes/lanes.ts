@@ -9,7 +9,7 @@ import { waitForWork } from './pace.ts'
 import { type Planning, planAll, planOne } from './plan.ts'
 import type { AccountPlan, LaneHandler, LaneSigner, Lanes } from './port.ts'
 import { scopeOf, sharesOf } from './shards.ts'
-import { countOpen, listOpenNetworks } from './store.ts'
+import { countOpen, listOpenNetworks, markReopened } from './store.ts'
 
 /** How often one statement looks for work in all lanes of this process that have nothing open: other processes plan too. */
 const idlePollMs = 250
@@ -50,6 +50,7 @@ export function createLanes(options: LanesOptions): Lanes {
     planAll: (tx, wanted) => planAll(deps, tx, wanted.map(planning)),
     slots: { batch: (options.openMax ?? openMaxDefault) - 1, alone: 1 },
     openCounts: (db, network, account) => countOpen(db, { network: network.name, sender: account }),
+    reopen: markReopened,
     notify: (network) => work?.notify(network.name),
     start(handlers) {
       work = new LaneWork(options, handlers)

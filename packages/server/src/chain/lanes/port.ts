@@ -59,6 +59,11 @@ export interface Lanes {
   readonly slots: OpenCounts
   /** The account's transactions that are in no block yet. Exact inside a transaction that has planned for the account. */
   openCounts(db: Queryable, network: Network, account: Address): Promise<OpenCounts>
+  /**
+   * The block of a transaction that was final at the payment depth is gone. Its stored bytes are sent again, and its handler is called as for any
+   * other; it may have been called for it before.
+   */
+  reopen(tx: Tx, transactionId: ChainTransactionId): Promise<void>
   /** Something was planned and committed: wakes this process's driver of the network. */
   notify(network: Network): void
   /** Finishes the step under way and releases the leases; nothing runs afterwards. */

@@ -368,6 +368,13 @@ export function markReorganised(tx: Tx, held: HeldLeases, transactionId: ChainTr
     where id = ${transactionId} and status = 'mined' and ${isUnder(held, shard)}`)
 }
 
+/** Its block is gone after it was final. One that another transaction replaced has no block and stays as it is. */
+export async function markReopened(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
+  await tx.run(sql`
+    update chain_transactions set status = 'sent', mined_hash = null, mined_block = null, last_broadcast_at = null
+    where id = ${transactionId} and status = 'final' and mined_hash is not null`)
+}
+
 /** Nothing can become of it any more. */
 export async function markFinal(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
   await tx.run(sql`update chain_transactions set status = 'final' where id = ${transactionId}`)

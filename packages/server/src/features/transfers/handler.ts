@@ -1,10 +1,19 @@
-import { bytesToHex, decodeTransferLog, networkByName, sameAddress, tokenBySymbol } from '@purser/protocol'
+import {
+  bytesToHex,
+  decodeTransferLog,
+  type Network,
+  networkByName,
+  sameAddress,
+  tokenBySymbol,
+} from '@purser/protocol'
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { deliveredTo } from './delivered.ts'
 import { auditEnds, endAll } from './ending.ts'
+import { awaitFinality, isFinalAtDepth } from './finality.ts'
+import type { Settled } from './finality-store.ts'
 import { isExpired, isFollowed, transferPurpose } from './follow.ts'
 import { markConfirmed, markPending, markStepsSent, type SeenTransfer, type TransferEnd } from './outcome-store.ts'
 import { markLeft, markStepFees, markStepsDone, markStepsFinal, type StepFee, setLookAt } from './route-store.ts'
@@ -92,13 +101,40 @@ async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<readon
     now,
   )
   const { faulty, moved } = sorted(seen.filter(({ step }) => !isAside(step)))
-  const failed: TransferEnd[] = []
-  for (const { step, transfer, fault } of faulty)
-    if (await isDecidedBy(tx, step)) failed.push({ transferId: transfer.id, fault })
+  const failed: Decided[] = []
+  for (const { fault, ...one } of faulty) if (await isDecidedBy(tx, one.step)) failed.push({ ...one, fault })
   const [followed, over] = parted(moved, ({ transfer }) => isFollowed(transfer))
   for (const { transfer } of followed) await setLookAt(tx, transfer.id, now)
-  const done = over.map(({ transfer }) => ({ transferId: transfer.id, fault: undefined }))
-  return endAll(ctx, tx, [...failed, ...done])
+  await awaitSettled(ctx, tx, followed)
+  return endOrAwait(ctx, tx, [...failed, ...over])
+}
+
+/** What the block of a deciding step says: why the transfer fails, or that it is done; and what it shows, where that is news. */
+type Decided = Seen & { readonly fault?: string | undefined; readonly seen?: SeenTransfer }
+
+/** Ends transfers where the payment depth is final; elsewhere they stay open until their block is. Answers those that ended. */
+async function endOrAwait(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<readonly TransferRow[]> {
+  const [ended, open] = parted(decided, ({ transfer }) => isFinalAtDepth(sourceOf(transfer)))
+  await awaitSettled(ctx, tx, open)
+  const ends = ended.map(({ transfer, fault, seen }): TransferEnd => {
+    return { transferId: transfer.id, fault, ...(seen && { seen }) }
+  })
+  return endAll(ctx, tx, ends)
+}
+
+async function awaitSettled(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
+  for (const [network, some] of Map.groupBy(decided, ({ transfer }) => sourceOf(transfer)))
+    if (!isFinalAtDepth(network)) await awaitFinality(ctx, tx, network, some.map(settledBy))
+}
+
+function settledBy({ transfer, transaction, receipt, fault, seen }: Decided): Settled {
+  return { transferId: transfer.id, transactionId: transaction.id, blockHash: receipt.blockHash, fault, seen }
+}
+
+function sourceOf({ fromNetwork }: TransferRow): Network {
+  const network = networkByName(fromNetwork)
+  if (network === undefined) throw new Error('a transfer on a network that there is not')
+  return network
 }
 
 /** The same at once for those whose block is at its depth when it is first seen: what only moves money and ends is written down once. */
@@ -110,14 +146,14 @@ async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promis
   const ended = others.length > 0 ? await onFinal(ctx, tx, others) : []
   if (plain.length === 0) return ended
   await markStepsFinal(tx, plain.map(feeOfStep), ctx.clock.now())
-  const done = plain.map((one) => ({ transferId: one.transfer.id, fault: undefined, seen: confirmedBy(one) }))
+  const done = plain.map((one) => ({ ...one, seen: confirmedBy(one) }))
   tx.afterCommit(() =>
     tellWaiting(
       ctx.db,
       plain.map(({ transfer }) => transfer.id),
     ),
   )
-  return [...ended, ...(await endAll(ctx, tx, done))]
+  return [...ended, ...(await endOrAwait(ctx, tx, done))]
 }
 
 function feeOfStep({ step, transfer, receipt }: Seen): StepFee {

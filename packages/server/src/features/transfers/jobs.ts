@@ -1,6 +1,7 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { tell } from './ending.ts'
+import { finalizeTransfers } from './finality.ts'
 import { followPartners } from './follow.ts'
 import { signTransfers } from './gasless/sign.ts'
 import { listUnanswered } from './outcome-store.ts'
@@ -31,6 +32,7 @@ const tellUnanswered: Recurring = {
 
 export const transferRecurring: readonly Recurring[] = [
   tellUnanswered,
+  finalizeTransfers,
   followPartners,
   signTransfers,
   refillChildren,

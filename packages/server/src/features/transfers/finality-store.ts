@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import type { ChainTransactionId } from '../../chain/port.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
+import type { SeenTransfer } from './outcome-store.ts'
+import type { TransferId } from './store.ts'
+
+/** What a block at the payment depth says of a transfer. */
+export interface Settled {
+  readonly transferId: TransferId
+  /** The transaction that decides it, and its block. */
+  readonly transactionId: ChainTransactionId
+  readonly blockHash: string
+  /** Why it fails; undefined where the money moved. */
+  readonly fault: string | undefined
+  /** What the block shows, where that was not written down before. */
+  readonly seen?: SeenTransfer | undefined
+}
+
+/** Decided at the payment depth; it stays open until that block is final, and is looked at at this instant. */
+export async function markSettled(
+  tx: Tx,
+  settled: readonly Settled[],
+  { now, lookAt }: { readonly now: Date; readonly lookAt: Date },
+): Promise<void> {
+  await tx.run(sql`
+    update transfers t set settled_by = s.transaction_id, settled_block_hash = s.block_hash, settled_fault = s.fault, finality_at = ${lookAt},
+      status = case when s.seen_hash is null then t.status else 'confirmed' end, reason = case when s.seen_hash is null then t.reason end,
+      tx_hash = coalesce(s.seen_hash, t.tx_hash), raw_received = coalesce(s.seen_received, t.raw_received),
+      confirmed_at = case when s.seen_hash is null then t.confirmed_at else ${now}::timestamptz end,
+      left_at = case when s.seen_hash is null then t.left_at else ${now}::timestamptz end
+    from unnest(
+      ${settled.map(({ transferId }) => transferId)}::text[], ${settled.map(({ transactionId }) => transactionId)}::text[],
+      ${settled.map(({ blockHash }) => blockHash)}::text[], ${settled.map(({ fault }) => fault ?? null)}::text[],
+      ${settled.map(({ seen }) => seen?.hash ?? null)}::text[], ${settled.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[]
+    ) as s (id, transaction_id, block_hash, fault, seen_hash, seen_received)
+    where t.id = s.id and t.ended_at is null`)
+}
+
+const DueRow = z.object({
+  transferId: id('wtx'),
+  transactionId: id('ctx'),
+  hash: z.templateLiteral(['0x', z.string()]),
+  blockHash: z.string(),
+  fault: z.string().nullable(),
+})
+export type DueTransfer = z.output<typeof DueRow>
+
+/** Transfers of a network whose blocks are to be looked at now, those that wait longest first. */
+export function listToFinalize(db: Queryable, network: string, now: Date, limit: number): Promise<DueTransfer[]> {
+  return db.many(
+    DueRow,
+    sql`
+    select t.id as transfer_id, c.id as transaction_id, c.mined_hash as hash, t.settled_block_hash as block_hash, t.settled_fault as fault
+    from transfers t join chain_transactions c on c.id = t.settled_by
+    where t.from_network = ${network} and t.finality_at <= ${now} and c.mined_hash is not null order by t.finality_at limit ${limit}`,
+  )
+}
+
+/** Looks at them again at this instant. */
+export async function postponeFinality(db: Queryable, transferIds: readonly TransferId[], lookAt: Date): Promise<void> {
+  await db.run(sql`
+    update transfers set finality_at = ${lookAt} where id = any(${transferIds}::text[]) and finality_at is not null`)
+}
+
+/** Locks those that still wait for this block, in the order in which transfers are locked everywhere. */
+export async function lockSettled(tx: Tx, due: readonly DueTransfer[]): Promise<TransferId[]> {
+  const rows = await tx.many(
+    z.object({ id: id('wtx') }),
+    sql`
+    select t.id from transfers t join unnest(${due.map((one) => one.transferId)}::text[], ${due.map((one) => one.blockHash)}::text[]) as d (id, block_hash)
+      on t.id = d.id and t.settled_block_hash = d.block_hash
+    where t.finality_at is not null order by t.id for update of t`,
+  )
+  return rows.map((row) => row.id)
+}
+
+/** Their block is final, or is no longer waited for. */
+export async function markFinal(tx: Tx, transferIds: readonly TransferId[]): Promise<void> {
+  await tx.run(sql`update transfers set finality_at = null where id = any(${transferIds}::text[])`)
+}
+
+/** Its block is gone: what it said is no longer so, and its step is to be done again. */
+export async function markUnsettled(tx: Tx, { transferId, transactionId }: DueTransfer): Promise<void> {
+  await tx.run(sql`
+    update transfers set status = 'pending', reason = null, confirmed_at = null, left_at = null, look_at = null, raw_received = null,
+      settled_by = null, settled_block_hash = null, settled_fault = null, finality_at = null
+    where id = ${transferId} and ended_at is null`)
+  await tx.run(
+    sql`update transfer_steps set done_at = null where transfer_id = ${transferId} and transaction_id = ${transactionId}`,
+  )
+}

@@ -1,0 +1,146 @@
+import { tokenBalance } from '@purser/devnet'
+import { networkByName } from '@purser/protocol'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import {
+  aMaster,
+  aTransferStage,
+  begin,
+  bodyFrom,
+  eventsOf,
+  hasEnded,
+  type Managed,
+  mineUntilEnded,
+  patient,
+  reservedBy,
+  type TransferStage,
+  transferOf,
+} from '../transfer-stage.ts'
+
+// Base counts a payment five blocks deep; its blocks are final when they are safe, which anvil says of those 32 deep.
+const token = 10n ** 18n
+const alwaysReverts = '0x60006000fd'
+let stage: TransferStage
+
+beforeAll(async () => {
+  stage = await aTransferStage()
+})
+afterEach(async () => {
+  stage.node.tellTheTruth()
+  await stage.chain.setAutomine(true)
+})
+afterAll(() => stage?.stop())
+
+async function aLimitedMaster(): Promise<Managed> {
+  const master = await aMaster(stage)
+  const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { perDay: '5' } } }
+  await stage.world.call(stage.key, 'PUT', `/wallet-infra/master-wallets/${master.id}/policy`, policy)
+  await stage.chain.setAutomine(false)
+  return master
+}
+
+async function mineUntilConfirmed(id: string): Promise<void> {
+  const isConfirmed = async (): Promise<boolean> => {
+    await stage.chain.mine({ blocks: 1 })
+    return (await transferOf(stage, id)).status === 'confirmed'
+  }
+  await expect.poll(isConfirmed, patient).toBe(true)
+}
+
+/** At the payment depth and beyond, and far from being safe. */
+async function mineToDepth(): Promise<void> {
+  const before = stage.node.asked('eth_getBlockByNumber')
+  await stage.chain.mine({ blocks: 10 })
+  await expect.poll(() => stage.node.asked('eth_getBlockByNumber'), patient).toBeGreaterThan(before + 20)
+}
+
+test('a transfer at the payment depth is confirmed and open: its event comes once, when its block is safe', async () => {
+  const master = await aLimitedMaster()
+  const id = await begin(stage, bodyFrom(master))
+  await mineUntilConfirmed(id)
+  await mineToDepth()
+  stage.clock.forward(5_000)
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed' })
+  expect([await hasEnded(stage, id), await eventsOf(stage, id)]).toEqual([false, []])
+  await stage.chain.mine({ blocks: 40 })
+  const ended = async (): Promise<boolean> => {
+    stage.clock.forward(5_000)
+    return hasEnded(stage, id)
+  }
+  await expect.poll(ended, patient).toBe(true)
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed' })
+  expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
+})
+
+test('a transfer whose block is undone beyond the payment depth is pending again without another transfer, and goes again as the same bytes', async () => {
+  const master = await aLimitedMaster()
+  const before = await stage.chain.snapshot()
+  const body = bodyFrom(master)
+  const id = await begin(stage, body)
+  await mineUntilConfirmed(id)
+  await mineToDepth()
+  const { txHash } = await transferOf(stage, id)
+  await stage.chain.revert({ id: before })
+  // As a reorganisation does: another branch, at least as long.
+  await stage.chain.mine({ blocks: 20 })
+  const isPending = async (): Promise<unknown> => {
+    stage.clock.forward(5_000)
+    return (await transferOf(stage, id)).status
+  }
+  await expect.poll(isPending, patient).toBe('pending')
+  expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(0n)
+  expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([[], (5n * token) / 2n])
+  const ended = async (): Promise<boolean> => {
+    stage.clock.forward(5_000)
+    await stage.chain.mine({ blocks: 1 })
+    return hasEnded(stage, id)
+  }
+  await expect.poll(ended, patient).toBe(true)
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed', txHash })
+  expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
+  expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
+})
+
+test('a transfer that reverted in a block that is undone beyond the payment depth is not failed: nothing is released, and it goes', async () => {
+  const master = await aLimitedMaster()
+  const usdc = networkByName('base')?.tokens.find(({ symbol }) => symbol === 'USDC')?.address ?? '0x'
+  const before = await stage.chain.snapshot()
+  const body = bodyFrom(master)
+  const id = await begin(stage, body)
+  await stage.chain.setCode({ address: usdc, bytecode: alwaysReverts })
+  const isReverted = async (): Promise<boolean> => {
+    await stage.chain.mine({ blocks: 1 })
+    const { txHash } = await transferOf(stage, id)
+    if (typeof txHash !== 'string') return false
+    const receipt = await stage.chain.getTransactionReceipt({ hash: txHash as `0x${string}` }).catch(() => undefined)
+    return receipt?.status === 'reverted'
+  }
+  await expect.poll(isReverted, patient).toBe(true)
+  await mineToDepth()
+  stage.clock.forward(5_000)
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'pending', reason: null })
+  expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([[], (5n * token) / 2n])
+  await stage.chain.revert({ id: before })
+  await stage.chain.mine({ blocks: 20 })
+  stage.clock.forward(5_000)
+  const ended = async (): Promise<boolean> => {
+    stage.clock.forward(5_000)
+    await stage.chain.mine({ blocks: 1 })
+    return hasEnded(stage, id)
+  }
+  await expect.poll(ended, patient).toBe(true)
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed' })
+  expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
+  expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
+})
+
+test('a transfer that reverted fails once its block is safe, and releases what it reserved', async () => {
+  const master = await aLimitedMaster()
+  const usdc = networkByName('base')?.tokens.find(({ symbol }) => symbol === 'USDC')?.address ?? '0x'
+  const code = await stage.chain.getCode({ address: usdc })
+  const id = await begin(stage, bodyFrom(master))
+  await stage.chain.setCode({ address: usdc, bytecode: alwaysReverts })
+  const ended = await mineUntilEnded(stage, id)
+  await stage.chain.setCode({ address: usdc, bytecode: code ?? '0x' })
+  expect(ended).toMatchObject({ status: 'failed', reason: 'reverted' })
+  expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([['transfer.failed'], 0n])
+})
