@@ -104,6 +104,29 @@ test('the facilitator does not settle for a payer who was listed after verify', 
   expect(await tokenBalance(base, 'USDC', wallet.address)).toBe(0n)
 })
 
+test.each(['payer', 'receiver'] as const)(
+  'a payment whose %s is listed after verify is not settled: it fails, moves no money and counts for nothing',
+  async (party) => {
+    const [payer, receiver] = [await aPayer(base), await world.wallet(org)]
+    const credential = await payer.credential(await challenge('0.01', receiver.id))
+    const { body } = await verify('x402', credential, '0.01', receiver.id)
+    const used = async () => Object((await world.call(org.testKey, 'GET', '/billing/usage')).body.payments).used
+    const before = await used()
+    screening.say(party === 'payer' ? payer.account.address : receiver.address, listed)
+    const settle = () =>
+      world.call(org.testKey, 'POST', '/payments/settle', {
+        paymentId: body.paymentId,
+        settlementToken: body.settlementToken,
+      })
+    for (const refused of [await settle(), await settle()]) {
+      expect([refused.status, codeOf(refused)]).toEqual([409, 'settlement-failed'])
+      expect(refused.body.reason).toBe(party === 'payer' ? 'payer_sanctioned' : 'invalid_payment_requirements')
+    }
+    expect(await tokenBalance(base, 'USDC', receiver.address)).toBe(0n)
+    expect(await used()).toBe(before - 1)
+  },
+)
+
 test('the facilitator refuses a sanctioned payTo, whoever owns it', async () => {
   const payer = await aPayer(base)
   const own = await aPaymentBody(world, org, { payer, wallet: await world.wallet(org) })

@@ -12,9 +12,22 @@ export function refuseSanctioned(
   ctx: Pick<Ctx, 'screening' | 'tenant'>,
   payment: Pick<NewPayment, 'protocol' | 'payer' | 'payTo'>,
 ): void {
-  const { payer } = payment
-  if (isFlagged(ctx, payment.payTo)) throw refusal(payment, 'invalid_payment_requirements', 'payTo is sanctioned')
-  if (payer !== null && isFlagged(ctx, payer)) throw refusal(payment, 'payer_sanctioned', 'the payer is sanctioned')
+  const reason = sanctionedReason(ctx, payment)
+  if (reason !== undefined) throw refusal(payment, reason, messages[reason])
+}
+
+const messages = {
+  invalid_payment_requirements: 'payTo is sanctioned',
+  payer_sanctioned: 'the payer is sanctioned',
+} as const
+
+/** Why a payment must not be made: x402's reason where its receiver or its payer is sanctioned, else undefined. It reads memory alone. */
+export function sanctionedReason(
+  ctx: Pick<Ctx, 'screening' | 'tenant'>,
+  { payer, payTo }: Pick<NewPayment, 'payer' | 'payTo'>,
+): keyof typeof messages | undefined {
+  if (isFlagged(ctx, payTo)) return 'invalid_payment_requirements'
+  return payer !== null && isFlagged(ctx, payer) ? 'payer_sanctioned' : undefined
 }
 
 function isFlagged({ screening, tenant }: Pick<Ctx, 'screening' | 'tenant'>, account: string): boolean {

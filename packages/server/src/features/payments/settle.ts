@@ -8,6 +8,7 @@ import { fail, failBody } from './errors.ts'
 import { signReceipt } from './offers/sign.ts'
 import { paymentPurpose } from './relay.ts'
 import type { SettleRequest } from './schema.ts'
+import { sanctionedReason } from './screened.ts'
 import { recordFailed } from './settlement-outcome.ts'
 import { listOutcomes, markingSettling, type Outcome } from './settlement-store.ts'
 import { findPayment, type PaymentRow } from './store.ts'
@@ -59,13 +60,19 @@ export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, nudge: () =>
 export async function requestSettlement(ctx: Ctx, paymentId: PaymentId): Promise<void> {
   await ctx.settlements.ask(paymentId).catch((error: unknown) => {
     if (!isNonceTaken(error)) throw error
-    return failTaken(ctx, paymentId)
+    return failVerified(ctx, paymentId, 'invalid_exact_evm_nonce_already_used')
   })
 }
 
-function failTaken(ctx: Ctx, paymentId: PaymentId): Promise<void> {
+/** A payment whose payer or receiver was listed after it was verified fails, and moves no money. */
+function requestUnlessSanctioned(ctx: Ctx, payment: PaymentRow): Promise<void> {
+  const reason = sanctionedReason(ctx, payment)
+  return reason === undefined ? requestSettlement(ctx, payment.id) : failVerified(ctx, payment.id, reason)
+}
+
+/** Ends a payment whose settlement nobody has requested yet. */
+function failVerified(ctx: Ctx, paymentId: PaymentId, reason: string): Promise<void> {
   return ctx.db.tx(async (tx) => {
-    const reason = 'invalid_exact_evm_nonce_already_used'
     await recordFailed(ctx, tx, [{ id: paymentId, status: 'settlement_failed', reason }], 'verified')
   })
 }
@@ -90,7 +97,7 @@ export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsy
 }
 
 async function present(ctx: Ctx, payment: PaymentRow, waitMs: number): Promise<Reply> {
-  if (payment.status === 'verified') await requestSettlement(ctx, payment.id)
+  if (payment.status === 'verified') await requestUnlessSanctioned(ctx, payment)
   if (isEnded(payment.status))
     return settlementReply(ctx, { ...payment, inBlock: true, redemptionRequested: payment.redemptionUntil !== null })
   return settlementReply(ctx, { ...payment, ...(await ctx.settlements.outcome(payment.id, waitMs)) })

@@ -94,7 +94,9 @@ type Told = Omit<SettleAnswer, 'network' | 'payer'>
 
 /** Says how much is taken of a payment that permits more. Before the key is held: a repeat by key alone does not know how much. */
 async function charge(ctx: Ctx, payment: KnownPayment, claim: Claim): Promise<void> {
-  if (claim.charge !== undefined && payment.status === 'verified') await chargeUpto(ctx, payment.id, claim.charge)
+  if (claim.charge === undefined || payment.status !== 'verified') return
+  refuseSanctioned(ctx, { ...payment, protocol: 'x402' })
+  await chargeUpto(ctx, payment.id, claim.charge)
 }
 
 /** Stores the request for settlement, waits, and answers the outcome; further calls join the same settlement. */
