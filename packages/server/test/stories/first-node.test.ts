@@ -1,4 +1,4 @@
-import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import { type DevChain, fundToken, startChain, tokenBalance } from '@purser/devnet'
 import type { Address } from '@purser/protocol'
 import { keccak256 } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -79,6 +79,18 @@ test('where the head of the first node stands still, payments settle all the sam
   await expectSettled([await verified()])
   first.tellTheTruth()
   await allUp()
+})
+
+test('where the head of the first node stands still, a deposit is seen and confirmed all the same', async () => {
+  await allUp()
+  await first.freeze()
+  const deposited = await world.wallet(org)
+  await fundToken(chain, 'USDC', deposited.address, 7n)
+  const statuses = async () => {
+    const rows = await world.call(org.testKey, 'GET', `/wallet-infra/byo-wallets/${deposited.id}/transactions`)
+    return rows.list.map(({ status }) => status)
+  }
+  await expect.poll(statuses, patient).toEqual(['confirmed'])
 })
 
 test('a first node that takes signed transactions and drops them delays no payment', async () => {

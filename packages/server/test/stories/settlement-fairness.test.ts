@@ -130,6 +130,46 @@ test('payments whose nonces another authorization spent end by that reason, and 
   await expect.poll(() => statusesOf(planted), { timeout: 180_000 }).toEqual({ [`settlement_failed ${nonceUsed}`]: 40 })
 }, 540_000)
 
+test('more canceled payments than one transaction carries all end, and delay neither a payment nor the end of another', async () => {
+  const payers = [await aPayer(chain), await aPayer(chain)]
+  const planted: Signed[] = []
+  for (const payer of payers) {
+    const own = await Promise.all(Array.from({ length: 65 }, () => verified(hostile, payer)))
+    for (const { payload } of own) await cancel(payer, payload)
+    planted.push(...own)
+  }
+  const cheated = await aPayer(chain)
+  const failing = await verified(honest, cheated)
+  const paying = await verified(honest, await aPayer(chain))
+  await spend(chain, cheated.account.address, 1_000_000_000n)
+  await Promise.all(planted.map((one) => startSettling(hostile, one)))
+  const [failed, paid] = await Promise.all([timed(settle(honest, failing)), timed(settle(honest, paying))])
+  expect([failed.result.status, paid.result.status]).toEqual([409, 200])
+  expect(Math.max(failed.ms, paid.ms)).toBeLessThan(20_000)
+  await expect
+    .poll(() => statusesOf(planted), { timeout: 180_000 })
+    .toEqual({ [`settlement_failed ${nonceUsed}`]: 130 })
+}, 540_000)
+
+/** The payer takes an authorization back, which anybody may bring to the chain. */
+async function cancel({ account }: Payer, { payload }: V2Payload): Promise<void> {
+  const { nonce } = z.object({ nonce: z.templateLiteral(['0x', z.string()]) }).parse(payload.authorization)
+  const signature = await account.signTypedData({
+    domain: { name: 'USDC', version: '2', chainId: chain.chainId, verifyingContract: usdc },
+    types: {
+      CancelAuthorization: [
+        { name: 'authorizer', type: 'address' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'CancelAuthorization',
+    message: { authorizer: account.address, nonce },
+  })
+  const abi = parseAbi(['function cancelAuthorization(address,bytes32,bytes)'])
+  const args = [account.address, nonce, signature] as const
+  await sendFromDevAccount(chain, usdc, encodeFunctionData({ abi, functionName: 'cancelAuthorization', args }))
+}
+
 /** A transfer of nothing to oneself under the same nonce: the authorization that was sold can never be used. */
 async function spendNonce({ account }: Payer, { payload }: V2Payload): Promise<void> {
   const signed = { ...payload.authorization, to: account.address, value: '0' }
