@@ -1,0 +1,110 @@
+import type { Address } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Db, Queryable, Sql } from '../src/platform/db/db.ts'
+import { newId } from '../src/platform/ids.ts'
+import { createLog } from '../src/platform/log.ts'
+import { SimChain } from './sim/chain.ts'
+import { chanceOf } from './sim/chance.ts'
+import { Gate } from './sim/gate.ts'
+import { liarAbout } from './sim/lies.ts'
+import { SimNode } from './sim/nodes.ts'
+import { SimProcess } from './sim/process.ts'
+import { paymentOf } from './sim/simulation.ts'
+import { aStage, type Stage } from './sim/stage.ts'
+
+let stage: Stage
+
+beforeAll(async () => {
+  stage = await aStage()
+})
+afterAll(() => stage?.stop())
+
+/** A database that counts the messages to it: statements, and the begin and the end of each transaction. */
+function counting(db: Db): { readonly db: Db; readonly statements: string[] } {
+  const statements: string[] = []
+  const counted = <Q extends Queryable>(own: Q): Q => {
+    const noting = <T>({ text }: Sql, doing: () => T): T => {
+      statements.push(text)
+      return doing()
+    }
+    return {
+      ...own,
+      one: (row, statement) => noting(statement, () => own.one(row, statement)),
+      maybeOne: (row, statement) => noting(statement, () => own.maybeOne(row, statement)),
+      many: (row, statement) => noting(statement, () => own.many(row, statement)),
+      run: (statement) => noting(statement, () => own.run(statement)),
+    }
+  }
+  return {
+    statements,
+    db: {
+      ...counted(db),
+      tx(work, options) {
+        statements.push('begin')
+        return db.tx((tx) => work(counted(tx)), options).finally(() => statements.push('end'))
+      },
+    },
+  }
+}
+
+test('a lone payment is planned, sent and settled in a bounded number of statements', async () => {
+  const { deps, network, signer } = stage
+  const [tenant] = stage.tenants
+  if (tenant === undefined) throw new Error('there is no organization')
+  const chance = { ...chanceOf(1), happens: (share: number) => share > 0 }
+  let nowMs = Date.UTC(2026, 10, 3, 12)
+  await stage.clear()
+  await stage.setNow(nowMs)
+  const payTo: Address = `0x${'d'.repeat(40)}`
+  const from: Address = `0x${'a'.repeat(40)}`
+  const chain = new SimChain(network.tokens[0]?.address ?? payTo, chance, BigInt(nowMs / 1_000), new Map([[from, 9n]]))
+  const node = new SimNode(0, {
+    chain,
+    chainId: network.chainId,
+    settler: signer.address,
+    chance,
+    liar: liarAbout(chain, chance, () => []),
+  })
+  const gate = new Gate(chance, stage.countLocked)
+  const { db, statements } = counting(stage.db)
+  const log = createLog({ level: 'silent' })
+  const ground = { db, deps, network, signer, nodes: [node], gate, chance, log, nowMs: () => nowMs }
+  const process = new SimProcess(ground, 'process', 0)
+  const mine = async () => {
+    nowMs += 12_000
+    await stage.setNow(nowMs)
+    for (let block = 0; block <= network.confirmationDepth; block += 1) chain.mine(BigInt(nowMs / 1_000))
+    node.sync()
+  }
+  const counted = async (work: () => Promise<void>): Promise<number> => {
+    const before = statements.length
+    await gate.drain([work()])
+    return statements.length - before
+  }
+  const apiKeyId = newId('key', deps)
+  const ctx = process.as(tenant, apiKeyId)
+  const settleOne = async (nonce: number) => {
+    const authorization = {
+      from,
+      to: payTo,
+      value: 1n,
+      validBefore: BigInt(nowMs / 1_000 + 3_600),
+      nonce: `0x${nonce.toString(16).padStart(64, '0')}` as const,
+    }
+    const payment = paymentOf(ctx, stage, { authorization, isContract: false, apiKeyId })
+    await gate.drain([ctx.recordPayment({ ctx, payment })])
+    const asked = await counted(() => process.deps.settlements.ask(payment.id))
+    const planned = await counted(() => process.passRelays())
+    const sent = await counted(() => process.turnLanes())
+    await mine()
+    const settled = await counted(() => process.turnLanes())
+    const idle = await counted(() => process.passRelays())
+    return { asked, planned, sent, settled, idle }
+  }
+  // The first settlement of a process also reads the settler's first nonce, and begins the organization's log.
+  await settleOne(1)
+  const counts = await settleOne(2)
+  const most = { asked: 1, planned: 11, sent: 10, settled: 15, idle: 1 }
+  for (const [step, count] of Object.entries(counts))
+    expect(count, `${step}: ${JSON.stringify(counts)}`).toBeLessThanOrEqual(most[step as keyof typeof most])
+}, 60_000)
