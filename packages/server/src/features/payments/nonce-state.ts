@@ -12,7 +12,7 @@ function payloadOf({ asset, settlement }: CheckedRow): RelayPayload {
 }
 
 /** The transaction that moved the money, or why the nonce was used without it. */
-export type NonceUse = { readonly txHash: string } | { readonly reason: string } | 'undecided'
+type NonceUse = { readonly txHash: string } | { readonly reason: string } | 'undecided'
 
 export async function findUse(chain: Chain, row: CheckedRow): Promise<NonceUse> {
   const use = await findRelayUse(chain, payloadOf(row), row.createdAt)

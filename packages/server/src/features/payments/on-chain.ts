@@ -50,10 +50,7 @@ export async function refuseByChain(
  * The protocol's reason for what the chain said, or undefined when it would take the payment. A signature comes before the
  * money, as in the reference implementation: where only the chain can judge it, the token's words tell which one was short.
  */
-export function whyNotByChain(
-  facts: AuthorizationFacts,
-  verdict: GoodVerdict,
-): Parameters<typeof refused>[0] | undefined {
+function whyNotByChain(facts: AuthorizationFacts, verdict: GoodVerdict): Parameters<typeof refused>[0] | undefined {
   if (facts.nonceUsed) return 'invalid_exact_evm_nonce_already_used'
   const isProven = verdict.signatureKind === 'eoa'
   if (isProven && facts.balance < verdict.authorization.value) return 'invalid_exact_evm_insufficient_balance'

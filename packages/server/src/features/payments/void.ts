@@ -44,7 +44,7 @@ interface Checked {
 }
 
 /** Those of which the chain cannot say anything yet are due again later, so that they keep none behind them waiting. */
-export async function checkDue(ctx: System, network: Network): Promise<void> {
+async function checkDue(ctx: System, network: Network): Promise<void> {
   const rows = await listToCheck(ctx.db, network.name, ctx.clock.now(), perTurnMax)
   if (rows.length === 0) return
   const states = await statesOf(ctx.chains.on(network), rows)

@@ -13,8 +13,7 @@ export type {
   RelayFault,
   RelayPurpose,
   SettledRelay,
-  SpentOnRelay,
 } from './port.ts'
 export { isNonceTaken } from './queue-store.ts'
-export { passRelays, type Relayer, startRelayer } from './relayer.ts'
+export { passRelays, startRelayer } from './relayer.ts'
 export { relays } from './relays.ts'

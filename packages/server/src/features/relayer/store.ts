@@ -4,7 +4,7 @@ import { id } from '../../platform/ids.ts'
 import { RelayPayload } from './payload.ts'
 import { relayStates } from './port.ts'
 
-export const RelayRow = z.object({
+const RelayRow = z.object({
   id: z.bigint(),
   network: z.string(),
   purpose: z.string(),
@@ -19,7 +19,7 @@ export const RelayRow = z.object({
   attempts: z.number(),
   createdAt: z.date(),
 })
-export type RelayRow = z.output<typeof RelayRow>
+type RelayRow = z.output<typeof RelayRow>
 
 const columns = sql`id, network, purpose, subject_id, organisation_id, environment, signer, payload, valid_before, alone, state, attempts, created_at`
 

@@ -5,7 +5,7 @@ import { paymentPurpose } from '../relay.ts'
 import { recordFailed } from '../settlement-outcome.ts'
 
 /** Why a settlement ended that no transaction carried. */
-export const withdrawnReason = 'settlement_withdrawn'
+const withdrawnReason = 'settlement_withdrawn'
 
 /**
  * Ends a settlement for good if no transaction carries it that may still be mined, and answers whether it was ended. It takes the relay's lock, as the
