@@ -23,7 +23,7 @@ function offered(from?: string): { 'PAYMENT-SIGNATURE': string } {
   return { 'PAYMENT-SIGNATURE': encodeHeader({ x402Version: 2, accepted, payload }) }
 }
 
-describe.each(frameworks)('%s', (_name, openShop) => {
+describe.each(frameworks)('%s', (name, openShop) => {
   const at = stageOf(openShop)
 
   /** Sends a request and breaks the connection once the handler runs. */
@@ -174,6 +174,25 @@ describe.each(frameworks)('%s', (_name, openShop) => {
   })
 
   test.each([
+    [
+      'version 1',
+      () => ({
+        'X-PAYMENT': encodeHeader({ x402Version: 1, payload: { authorization: { from: payer }, n: --serial } }),
+      }),
+    ],
+    ['MPP', () => ({ Authorization: mpp('evm', {}, { type: 'authorization', from: payer }) })],
+  ] as const)('runs that a payer abandons are counted over protocols: %s', async (_, pay) => {
+    const slow = Promise.withResolvers<void>()
+    await at.open({ slow: slow.promise, wallet: { abandonedRunsMax: 2 } })
+    at.fake.script('/verify', good)
+    await leave('GET', pay())
+    await leave('GET', offered(payer))
+    slow.resolve()
+    for (const credential of [pay(), offered(payer)])
+      await vi.waitFor(async () => expect((await at.buy({ ...credential }, '/slow')).status).toBe(429))
+  })
+
+  test.each([
     ['that verifying has moved', { settlementPending: false, txHash, settledAt: '2026-11-21T00:00:02.000Z' }],
     ['that verifying has sent', { settlementPending: true, txHash }],
   ])('money %s is never refused for runs that its payer has abandoned', async (_, moved) => {
@@ -214,6 +233,17 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     at.fake.script('/verify', good)
     await at.buy(offered())
     await vi.waitFor(() => expect(at.fake.delivered).toEqual(['pay_01']))
+  })
+
+  test('what a client has already is not sold again, where the framework itself finds it unchanged', async () => {
+    const bought = await at.buy(v2())
+    const tag = header(bought, 'etag')
+    const conditional = { 'if-none-match': tag === '' ? '*' : tag, 'cache-control': 'max-age=0' }
+    const again = await at.buy({ ...v2(), ...conditional })
+    const isSold = again.status === 200
+    expect([again.status, again.headers.has('payment-response')]).toEqual(isSold ? [200, true] : [304, false])
+    expect(at.fake.calls('/settle')).toHaveLength(isSold ? 2 : 1)
+    expect(again.status).toBe(name === 'express' ? 304 : 200)
   })
 
   test.each([

@@ -106,6 +106,15 @@ test.each([
   expect(before - (await tokenBalance(chain, 'USDC', payer.account.address))).toBe(10_000n)
   const [, log] = (await cut.call(own.testKey, 'GET', '/payments/logs')).list
   expect(log).toMatchObject({ status: 'voided' })
+  // What was withdrawn counts neither to the month nor to the reserved gas.
+  const Count = z.object({ used: z.bigint(), reserved: z.string() })
+  const counted = await cut.database.db.one(
+    Count,
+    sql`
+    select (select used from usage_counters where organisation_id = ${own.id} and kind = 'payments') as used,
+      (select sum(gas_reserved_nano_usd)::text from payments where organisation_id = ${own.id}) as reserved`,
+  )
+  expect(counted).toEqual({ used: 1n, reserved: '0' })
 })
 
 /** As if so many transactions had carried the one relay of this world and ended without its money. */

@@ -134,6 +134,20 @@ test('a settled payment is paid back to its payer by a transfer, once, and an ev
   expect(await world.database.db.run(policy)).toBe(1)
 })
 
+test('a refund whose process died before it answered is answered to the repeat, and paid once', async () => {
+  const { paymentId } = await paid()
+  const before = await tokenBalance(chain, 'USDC', payer.account.address)
+  const headers = { 'idempotency-key': 'refund-lost' }
+  const made = await refund(paymentId, {}, world.base, headers)
+  await world.database.db.run(
+    sql`update idempotency_keys set state = 'running', status = null, headers = null, body = null where key = 'refund-lost'`,
+  )
+  const again = await refund(paymentId, {}, other, headers)
+  expect([again.status, again.body.id, again.body.transferId]).toEqual([201, made.body.id, made.body.transferId])
+  await expect.poll(() => statusOf(made), patient).toBe('completed')
+  expect((await tokenBalance(chain, 'USDC', payer.account.address)) - before).toBe(10_000n)
+})
+
 test('of twenty partial refunds at once, at two processes, no more is paid than was settled', async () => {
   const { paymentId } = await paid()
   const answers = await Promise.all(
