@@ -16,6 +16,7 @@ import { type Command, command } from './command.ts'
 import { keyCommands } from './key-commands.ts'
 import { setPayoutCustomer } from './payout-command.ts'
 import { setPolicy } from './policy-command.ts'
+import { recoverChild } from './recover-command.ts'
 import { refreshSanctions } from './refresh-sanctions.ts'
 import { releaseHold } from './release-hold.ts'
 import { restored } from './restored-command.ts'
@@ -105,5 +106,6 @@ export const commands: readonly Command[] = [
   refreshSanctions,
   releaseHold,
   restored,
+  recoverChild,
   ...unknownCommands,
 ]

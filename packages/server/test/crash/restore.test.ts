@@ -1,6 +1,7 @@
 import { fundNative, fundToken, startChain, tokenBalance } from '@purser/devnet'
 import { createTestClient, http, publicActions, walletActions } from 'viem'
 import { afterEach, expect, test } from 'vitest'
+import { z } from 'zod'
 import { runAdmin } from '../../src/admin/run.ts'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { openDb } from '../../src/platform/db/db.ts'
@@ -58,6 +59,11 @@ async function withDumps(): Promise<Copyable> {
       return () => loadDump(database.url, dump)
     },
   }
+}
+
+function recover({ url }: Deployment, of: Managed, address: string) {
+  const args = ['admin', 'recover-child', '--wallet', of.id, '--address', address, '--format', 'json']
+  return runAdmin(args, { DATABASE_URL: url })
 }
 
 /** A deployment on one chain, whose process a test stops and starts. */
@@ -198,6 +204,11 @@ test.each([
     expect([ran.exitCode, ran.stderr]).toEqual([0, ''])
     await expect.poll(async () => (await day.ready()).status, patient).toBe(200)
     expect((await aChild(day, master)).address).not.toBe(alice.address)
+    // Alice still has the address that the database forgot: with its record again, what she sends is hers.
+    const recovered = await recover(day, master, alice.address)
+    expect(recovered.exitCode).toBe(0)
+    expect((await recover(day, master, alice.address)).exitCode).toBe(1)
+    expect((await recover(day, master, stranger())).exitCode).toBe(1)
 
     // What waited for a block and is lost gives its place to a transaction that does nothing, before anything new is planned.
     const isWaiting = () => chain.getTransaction({ hash: waitingHash }).then(Boolean, () => false)
@@ -215,8 +226,8 @@ test.each([
     })
     expect(await mineUntilConfirmed(day, nextId)).toMatchObject({ status: 'confirmed' })
     await chain.mine({ blocks: 12 })
-    const recovered = (await call('GET', `/wallet-infra/transfers/${underWayId}`)).body
-    expect(recovered).toMatchObject({ status: 'confirmed', txHash: underWayHash })
+    const wentOn = (await call('GET', `/wallet-infra/transfers/${underWayId}`)).body
+    expect(wentOn).toMatchObject({ status: 'confirmed', txHash: underWayHash })
     const to = [underWay, final, waiting, next].map(({ toAddress }) => balance(toAddress))
     expect(await Promise.all(to)).toEqual([2_000_000n, 10_000_000n, 0n, 3_000_000n])
     const hashesOf = async (of: string): Promise<unknown[]> =>
@@ -225,6 +236,12 @@ test.each([
     await expect
       .poll(async () => (await hashesOf(`${masters}/${master.id}/child-addresses/${known.id}`)).length, patient)
       .toBe(1)
+    await chain.setAutomine(true)
+    await fundToken(day.dev, 'USDC', alice.address, 4_000_000n)
+    const aliceId = z.object({ childAddressId: z.string() }).parse(JSON.parse(recovered.stdout)).childAddressId
+    const atAlice = async () =>
+      (await call('GET', `${masters}/${master.id}/child-addresses/${aliceId}/transactions`)).list
+    await expect.poll(async () => (await atAlice()).map(({ amount }) => amount), patient).toEqual(['4'])
   },
 )
 

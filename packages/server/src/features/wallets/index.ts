@@ -1,3 +1,5 @@
+export { createDeriveAddress } from './children/derive.ts'
+export { recoverChildAddress } from './children/recover.ts'
 export { isServiceAddress, refuseServiceAddress } from './contracts.ts'
 export { isVirtual } from './deposits/booking.ts'
 export { depositOperations } from './deposits/routes.ts'

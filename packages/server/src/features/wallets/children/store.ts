@@ -46,6 +46,18 @@ export function lockParent(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Pr
   )
 }
 
+/** The indices below the wallet's next that no child has, in their order: those that a restore passed over. */
+export async function listPassedOver(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Promise<number[]> {
+  const rows = await tx.many(
+    z.object({ childIndex: Index }),
+    sql`
+    select i as child_index from master_wallets m cross join generate_series(1::bigint, m.next_child - 1) as i
+    where m.organisation_id = ${tenant.organisationId} and m.environment = ${tenant.environment} and m.id = ${walletId} and not exists (
+      select from child_addresses c where c.master_wallet_id = m.id and c.child_index = i) order by i`,
+  )
+  return rows.map(({ childIndex }) => childIndex)
+}
+
 /** Moves the index that the next child takes; the caller holds the master by `lockParent`. */
 export async function markDerived(tx: Tx, tenant: Tenant, walletId: MasterWalletId, nextChild: number): Promise<void> {
   await tx.run(sql`

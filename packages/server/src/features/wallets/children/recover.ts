@@ -1,0 +1,41 @@
+import { type Address, sameAddress } from '@purser/protocol'
+import { type Auditing, appendAudit } from '../../../platform/audit.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import { type ChildAddressId, type MasterWalletId, newId } from '../../../platform/ids.ts'
+import { watchAddress } from '../deposits/watch.ts'
+import { fail } from '../errors.ts'
+import { findTenantOfWallet } from '../policy/store.ts'
+import type { DeriveAddress } from '../ports.ts'
+import { insertChildAddresses, listPassedOver, lockParent } from './store.ts'
+
+type RecoveryCtx = Auditing & { readonly db: Db; readonly deriveAddress: DeriveAddress }
+
+/**
+ * Makes a child address again whose record a restore lost: one of those that `purser admin restored` passed over. It is watched from then on.
+ * Undefined where the address is none of those. Throws `wallet-not-found`. Harmless twice: an address that has its record is none of those.
+ */
+export function recoverChildAddress(
+  ctx: RecoveryCtx,
+  walletId: MasterWalletId,
+  address: Address,
+): Promise<ChildAddressId | undefined> {
+  return ctx.db.tx(async (tx) => {
+    const tenant = await findTenantOfWallet(tx, walletId)
+    const parent = tenant && (await lockParent(tx, tenant, walletId))
+    if (tenant === undefined || parent === undefined) throw fail('wallet-not-found')
+    const passedOver = await listPassedOver(tx, tenant, walletId)
+    const childIndex = passedOver.find((index) => {
+      const derived = ctx.deriveAddress(parent, index)
+      return derived !== undefined && sameAddress(derived, address)
+    })
+    if (childIndex === undefined) return undefined
+    const id = newId('cad', ctx)
+    const { account, chain, network, supportedTokens } = parent
+    const made = { id, masterWalletId: walletId, account, childIndex, address, name: null, metadata: {} }
+    await insertChildAddresses(tx, tenant, [{ ...made, createdAt: ctx.clock.now() }])
+    await watchAddress({ ...ctx, tenant }, tx, { walletId: id, address, chain, network, supportedTokens })
+    const details = { childAddressId: id, address, index: childIndex }
+    await appendAudit({ ...ctx, tenant }, tx, { action: 'wallets.children.recover', target: walletId, details })
+    return id
+  })
+}
