@@ -23,6 +23,7 @@ const featureRooms = [
   'account',
   'billing',
   'chains',
+  'funds',
   'organisations',
   'payments',
   'plans',

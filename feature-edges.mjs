@@ -1,7 +1,8 @@
 /** The edges between feature rooms, from the one that imports to those whose index it may use. */
 export const featureEdges = {
   payments: ['chains', 'plans', 'relayer', 'transfers', 'wallets'],
-  wallets: ['plans', 'chains', 'relayer'],
+  funds: [],
+  wallets: ['plans', 'chains', 'funds', 'relayer'],
   organisations: ['plans'],
   account: ['organisations', 'plans', 'billing'],
   billing: ['plans', 'organisations'],
@@ -9,9 +10,9 @@ export const featureEdges = {
   plans: [],
   relayer: ['plans'],
   sessions: ['payments', 'plans', 'vaults'],
-  transfers: ['chains', 'plans', 'relayer', 'wallets'],
+  transfers: ['chains', 'funds', 'plans', 'relayer', 'wallets'],
   vaults: ['plans'],
   registry: [],
   webhooks: ['plans'],
-  withdrawals: ['chains', 'transfers', 'wallets'],
+  withdrawals: ['chains', 'funds', 'transfers', 'wallets'],
 }

@@ -10,6 +10,8 @@ export type AnvilOptions = {
   chainId: number
   isTempo: boolean
   takesL1Fee?: boolean
+  /** How many blocks the safe block is behind the newest, and half of how many the final one is; 1 where it is left out. */
+  epochBlocks?: number
   port?: number
   blockTimeSeconds?: number
   loadState?: string
@@ -35,6 +37,7 @@ export async function startAnvil(options: AnvilOptions): Promise<{ child: ChildP
 function spawnAnvil(options: AnvilOptions): ChildProcess {
   const args = ['--port', String(options.port ?? 0), '--chain-id', String(options.chainId)]
   args.push('--prune-history', String(statesKept), '--no-request-size-limit')
+  args.push('--slots-in-an-epoch', String(options.epochBlocks ?? 1))
   if (options.isTempo) args.push('--network', 'tempo', '--hardfork', 'T4', '--mixed-mining')
   // anvil's own 30 million is half of what Ethereum's and a fifth of what Base's blocks hold.
   else args.push('--gas-limit', '60000000')

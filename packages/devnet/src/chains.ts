@@ -17,6 +17,7 @@ export type ChainOptions = {
   blockTimeSeconds?: number
   /** Takes a data fee for each transaction, as networks of the OP Stack do; `setL1Fee` says how much. Left out: none. */
   takesL1Fee?: boolean
+  epochBlocks?: number
 }
 
 export type DevChain = {
@@ -105,6 +106,7 @@ function anvilOptions(options: ChainOptions, network: Network, stateFile: string
     chainId: network.chainId,
     isTempo,
     ...(options.takesL1Fee === undefined ? {} : { takesL1Fee: options.takesL1Fee }),
+    ...(options.epochBlocks === undefined ? {} : { epochBlocks: options.epochBlocks }),
     ...(options.port === undefined ? {} : { port: options.port }),
     ...(blockTimeSeconds === undefined ? {} : { blockTimeSeconds }),
     ...(stateFile === undefined ? {} : { mark: markOf(stateFile) }),

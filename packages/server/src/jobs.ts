@@ -1,4 +1,5 @@
 import { compareLanes } from './chain/index.ts'
+import { pruneReservations } from './features/funds/index.ts'
 import { followRefunds, followTransactions, sweepCallers, voidUnsettled } from './features/payments/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { transferRecurring } from './features/transfers/index.ts'
@@ -22,6 +23,7 @@ const sweepIdempotency: Recurring = {
 export const recurring: readonly Recurring[] = [
   sweepIdempotency,
   compareLanes,
+  pruneReservations,
   voidUnsettled,
   sweepCallers,
   ...sessionRecurring,

@@ -14,6 +14,7 @@ import { anIris, type Burnt, type Iris } from './iris.ts'
 import { aLiveStage, type LiveStage, nodeOf, type TestNode } from './live-stage.ts'
 import type { Told } from './partner-double.ts'
 import type { Managed } from './partner-stage.ts'
+import { untilBooked } from './transfer-stage.ts'
 
 /** Circle's own contracts on two chains; the service of its attesters is the test's. */
 export interface CctpStage extends LiveStage {
@@ -54,6 +55,7 @@ export async function aCctpStage(): Promise<CctpStage> {
     async aTraveller(weiOnEthereum = 10n ** 18n) {
       const master = await stage.aMaster()
       await fundNative(ethereum, master.address, weiOnEthereum)
+      await untilBooked(stage.world, ethereum)
       return master
     },
     async claimAsStranger(burnt) {

@@ -73,7 +73,9 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
   const book = (...movements: readonly Movement[]): Promise<void> => deps.db.tx((tx) => bookIn(tx, ...movements))
 
   const onHold = async ({ id }: Wallet): Promise<{ readonly frozen: bigint; readonly unscreened: bigint }> => {
-    const [amount] = await amountsOnHold(db, [{ tenant, walletId: id, network: network.name, token: usdc }])
+    const [amount] = await amountsOnHold(db, [
+      { tenant, walletId: id, network: network.name, token: usdc, upTo: 1_000_000_000n },
+    ])
     return { frozen: amount?.frozen ?? -1n, unscreened: amount?.unscreened ?? -1n }
   }
 

@@ -10,6 +10,7 @@ import { sql } from '../src/platform/db/db.ts'
 import { systemCtx } from '../src/platform/work/runner.ts'
 import { aKeptLog } from './log-lines.ts'
 import { type Managed, masters, path } from './partner-stage.ts'
+import { untilBooked } from './transfer-stage.ts'
 import { type Answer, aWorld, type Org, type World } from './world.ts'
 
 /** Local chains that are shaped as the main networks, and a service whose real partners are at addresses of the test's. */
@@ -77,6 +78,7 @@ export async function aLiveStage(
       const master = { id: String(body.id), address: body.address as Address }
       await fundNative(chains[0], master.address, 10n ** 18n)
       if (rawUsdc > 0n) await fundToken(chains[0], 'USDC', master.address, rawUsdc)
+      await untilBooked(world, chains[0])
       return master
     },
     send: (body) => call('POST', path, body),

@@ -60,7 +60,12 @@ export const masters = '/wallet-infra/master-wallets'
 export const path = '/wallet-infra/transfer'
 export const partners = { sandbox: { pool: sandboxPoolAddress, bridge: sandboxBridgeAddress } } as const
 
-export async function aPartnerStage(): Promise<PartnerStage> {
+/** `before` answers the address of a node in front of the one on Base. */
+export async function aPartnerStage({
+  before,
+}: {
+  readonly before?: (url: string) => Promise<string>
+} = {}): Promise<PartnerStage> {
   const [base, ethereum] = await Promise.all([
     startChain({ network: 'base-sepolia' }),
     startChain({ network: 'eth-sepolia' }),
@@ -71,6 +76,7 @@ export async function aPartnerStage(): Promise<PartnerStage> {
   const now = { conduct: {} as Conduct, relayer: createBridgeRelayer([base, ethereum]) }
   const world = await aWorld({
     chains: [base, ethereum],
+    ...(before === undefined ? {} : { rpcUrls: { 'base-sepolia': [await before(base.rpcUrl)] } }),
     config: { transferWaitMs: 20_000, partners },
     boot: {
       clock,

@@ -1,4 +1,4 @@
-import { fundNative, fundToken, startChain } from '@purser/devnet'
+import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet'
 import { type Address, type NetworkName, networkByName } from '@purser/protocol'
 import { createTestClient, http, publicActions, walletActions } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
@@ -65,7 +65,7 @@ export async function aTransferStage(
 
 export type TransferStage = Awaited<ReturnType<typeof aTransferStage>>
 
-const masters = '/wallet-infra/master-wallets'
+export const masters = '/wallet-infra/master-wallets'
 
 export async function aMaster(
   stage: Pick<TransferStage, 'world' | 'dev' | 'key'>,
@@ -76,7 +76,35 @@ export async function aMaster(
   const master = { id: String(body.id), address: body.address as Address }
   await fundNative(dev, master.address, held.wei ?? 10n ** 18n)
   if (held.usdc !== 0n) await fundToken(dev, 'USDC', master.address, held.usdc ?? 100_000_000n)
+  await untilBooked(world, dev)
   return master
+}
+
+function nodeOf({ rpcUrl }: DevChain) {
+  return createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
+}
+
+/** Mines what deposits wait for on the network, and waits until the watcher has booked and confirmed everything. */
+export async function untilBooked({ database }: Pick<World, 'database'>, dev: DevChain): Promise<void> {
+  const depth = networkByName(dev.network)?.confirmationDepth ?? 1
+  const node = nodeOf(dev)
+  // The base fee stays as it is, so that what a transfer costs does.
+  for (let mined = 0; mined < depth; mined++) {
+    const { baseFeePerGas } = await node.getBlock()
+    if (baseFeePerGas !== null) await node.setNextBlockBaseFeePerGas({ baseFeePerGas })
+    await node.mine({ blocks: 1 })
+  }
+  const head = await node.getBlockNumber()
+  const isBooked = async () =>
+    (
+      await database.db.one(
+        z.object({ is: z.boolean() }),
+        sql`
+        select exists (select from deposit_cursors where network = ${dev.network} and scanned >= ${head}) and not exists (
+          select from wallet_transactions where network = ${dev.network} and status = 'pending') as is`,
+      )
+    ).is
+  await expect.poll(isBooked, patient).toBe(true)
 }
 
 export async function aChild({ world, key }: Pick<TransferStage, 'world' | 'key'>, of: Managed): Promise<Managed> {
@@ -181,7 +209,7 @@ export async function reservedBy({ world }: TransferStage, master: Managed): Pro
     z.object({ raw: z.string().transform(BigInt) }),
     sql`
     select coalesce(sum(atto_amount), 0)::text as raw from policy_reservations
-    where master_wallet_id = ${master.id} and released_at is null`,
+    where master_wallet_id = ${master.id} and released_at is null and operation <> 'gas'`,
   )
   return raw
 }

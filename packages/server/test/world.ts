@@ -11,6 +11,7 @@ import { type BootOptions, bootServer, type RunningServer } from '../src/boot.ts
 import type { Config } from '../src/config.ts'
 import { foundOrganisation, upsertAccount } from '../src/features/organisations/index.ts'
 import type { GasPrices, PlanName } from '../src/features/plans/index.ts'
+import { sql } from '../src/platform/db/db.ts'
 import { newId, type OrganisationId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
@@ -80,6 +81,7 @@ export async function aWorld(
     return { base: `http://127.0.0.1:${server.port}`, server }
   }
   const { base, server } = await start(config)
+  if (config.role === 'api') await countDepositsAsBooked(database, config)
   for (const chain of options.chains ?? []) {
     if (networkByName(chain.network)?.nativeCoin !== null)
       await fundNative(chain, server.settlerAddress as `0x${string}`, 10n ** 20n)
@@ -106,6 +108,14 @@ export async function aWorld(
       rmSync(filesDirectory, { recursive: true, force: true })
     },
   }
+}
+
+/** Nobody books deposits where no process works: what a test mints counts at once, and what it books by hand is on hold. */
+async function countDepositsAsBooked({ db }: TestDatabase, { rpcUrls }: Config): Promise<void> {
+  for (const network of Object.keys(rpcUrls))
+    await db.run(
+      sql`insert into deposit_cursors (network, scanned, checked) values (${network}, 1000000000, 1000000000)`,
+    )
 }
 
 export function testConfig(

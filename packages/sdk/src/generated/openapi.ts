@@ -496,7 +496,7 @@ export interface paths {
         };
         /**
          * Read what a managed wallet holds.
-         * @description The native coin, where the chain has one, and the tokens of the wallet, as of a block that is at most one block time old.
+         * @description The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.
          */
         readonly get: operations["wallets.master.balances"];
         readonly put?: never;
@@ -516,7 +516,7 @@ export interface paths {
         };
         /**
          * Read what a child address holds.
-         * @description The native coin, where the chain has one, and the tokens of the wallet, as of a block that is at most one block time old.
+         * @description The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.
          */
         readonly get: operations["wallets.children.balances"];
         readonly put?: never;
@@ -536,7 +536,7 @@ export interface paths {
         };
         /**
          * Read what a wallet of your own holds.
-         * @description The native coin, where the chain has one, and the tokens of the wallet, as of a block that is at most one block time old.
+         * @description The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.
          */
         readonly get: operations["wallets.byo.balances"];
         readonly put?: never;

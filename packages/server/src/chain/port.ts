@@ -31,14 +31,14 @@ export type { ChainHealth, TokenDomainState } from './health-port.ts'
 export type {
   AuthorizationId,
   AuthorizationUse,
-  BalanceQuestion,
-  Balances,
   DecisionBlock,
   Finality,
   NonceState,
   PermitId,
   QuorumReads,
   SentCallId,
+  StateAt,
+  StateQuestion,
   TempoTransactionId,
   Verdict,
 } from './quorum-port.ts'

@@ -39,11 +39,14 @@ export type AuthorizationUse =
   | { readonly outcome: 'open' }
   | { readonly outcome: 'undecided' }
 
-/** An amount to read: of a token in its smallest unit, or of the native coin in wei. */
-export interface BalanceQuestion {
-  readonly account: Address
-  readonly asset: Address | 'coin'
-}
+/**
+ * What to read of an account: a token's balance in its smallest unit or the native coin in wei, its transaction count, or whether an EIP-3009 nonce
+ * of it is used or canceled (1) or not (0).
+ */
+export type StateQuestion =
+  | { readonly account: Address; readonly asset: Address | 'coin' }
+  | { readonly account: Address; readonly count: 'transactions' }
+  | { readonly account: Address; readonly token: Address; readonly authorization: Hex }
 
 /** What a transaction of an account calls, in this order, and the nonce at which it should be. */
 export interface SentCallId {
@@ -67,10 +70,12 @@ export interface DecisionBlock {
   readonly timestampSeconds: bigint
 }
 
-export interface Balances {
+export interface StateAt {
   readonly block: DecisionBlock
-  /** In the order of the questions. */
-  readonly amounts: readonly bigint[]
+  /** The height at which the quorum would have answered without `atMost`. */
+  readonly newest: bigint
+  /** In the order of the questions; undefined where the contract gives no usable answer or the quorum is undecided. */
+  readonly values: readonly (bigint | undefined)[]
 }
 
 /** A transaction of Tempo that was handed to the chain; `validBefore` in seconds since 1970. */
@@ -124,10 +129,13 @@ export interface QuorumReads {
     transfer: Permit2Transfer,
     options: { readonly amount: bigint; readonly since: Date },
   ): Promise<Permit2Use>
-  /** Balances at one block. Throws `chain-unavailable` while the quorum is undecided. */
-  balancesAt(questions: readonly BalanceQuestion[], finality?: Finality): Promise<Balances>
+  /** All of one block, at most at the height `atMost`. Throws `chain-unavailable` where no quorum knows such a block. */
+  stateAt(
+    questions: readonly StateQuestion[],
+    options?: { readonly finality?: Finality; readonly atMost?: bigint },
+  ): Promise<StateAt>
   /** The accounts' transaction counts at one block. Throws `chain-unavailable` while the quorum is undecided. */
-  noncesAt(accounts: readonly Address[], finality?: Finality): Promise<readonly bigint[]>
+  noncesAt(accounts: readonly Address[]): Promise<readonly bigint[]>
   /**
    * The nonce that a lane begins with: what the quorum counts at depth, if as many nodes know of no later transaction. Throws
    * `chain-unavailable` until then, since a lane that begins above the chain's count sends nothing for ever.

@@ -9,7 +9,7 @@ let world: World
 let org: Org
 
 beforeAll(async () => {
-  chain = await startChain({ network: 'base' })
+  chain = await startChain({ network: 'base', epochBlocks: 32 })
   proxy = await startFaultProxy(chain.rpcUrl)
   const config = { rpcTimeoutMs: 300 }
   world = await aWorld({ rpcUrls: { base: [proxy.url] }, config, boot: { depositPollMsMax: 50 } })
@@ -49,7 +49,6 @@ test('a deposit of real money waits for the block that the node calls safe', asy
   const wallet = await aWallet()
   await fundToken(chain, 'USDC', wallet.address, 5n)
   await expect.poll(() => statusesOf(wallet.id), patient).toEqual(['pending'])
-  // anvil's safe block is 32 behind its head.
   await mine(20)
   const later = await aWallet()
   await fundToken(chain, 'USDC', later.address, 5n)

@@ -71,7 +71,7 @@ async function reservedBy({ id }: Managed): Promise<bigint> {
   const { raw } = await database.db.one(
     z.object({ raw: z.string().transform(BigInt) }),
     sql`
-    select coalesce(sum(atto_amount), 0)::text as raw from policy_reservations where master_wallet_id = ${id} and released_at is null`,
+    select coalesce(sum(atto_amount), 0)::text as raw from policy_reservations where master_wallet_id = ${id} and released_at is null and operation <> 'gas'`,
   )
   return raw
 }

@@ -112,7 +112,7 @@ async function reservationsOf(master: Managed) {
   const Row = z.object({ attoAmount: z.string(), isReleased: z.boolean() })
   return world.database.db.many(
     Row,
-    sql`select atto_amount::text, released_at is not null as is_released from policy_reservations where master_wallet_id = ${master.id}`,
+    sql`select atto_amount::text, released_at is not null as is_released from policy_reservations where master_wallet_id = ${master.id} and operation <> 'gas'`,
   )
 }
 

@@ -5,7 +5,7 @@ import { addSanctioned, type DevChain, installSanctionsOracle } from '@purser/de
 import { networkByName } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAdmin } from '../../src/admin/run.ts'
-import { amountsOnHold, screeningRecurring } from '../../src/features/wallets/index.ts'
+import { screeningRecurring } from '../../src/features/wallets/index.ts'
 import { isOnHold } from '../../src/features/wallets/screening/next.ts'
 import { bundledList } from '../../src/partners/screening/bundled-list.ts'
 import { sql } from '../../src/platform/db/db.ts'
@@ -82,8 +82,8 @@ test('while the list is stale a live deposit is on hold until the oracle has ans
     values (${newId('wtx', deps)}, ${org.id}, 'live', ${wallet.id}, 'ethereum', 'ethereum', '0x1', 0, 'in', 'transfer', 'pending',
       ${usdc}, 'USDC', 6, 9, ${sender}, ${wallet.address}, 1, '0x2', ${now}, ${now})`)
   const tenant = { organisationId: org.id, environment: 'live' } as const
-  const question = { tenant, walletId: String(wallet.id), network: 'ethereum', token: usdc } as const
-  const unscreened = async () => (await amountsOnHold(world.database.db, [question]))[0]?.unscreened
+  const question = { tenant, walletId: String(wallet.id), network: 'ethereum', token: usdc, upTo: 1n } as const
+  const unscreened = async () => (await deps.deposits.amountsOnHold(world.database.db, [question]))[0]?.unscreened
   expect(await unscreened()).toBe(9n)
   await screenWhatIsDue()
   expect(await unscreened()).toBe(0n)

@@ -1,10 +1,9 @@
 import { type DevChain, fundToken, startChain, tokenBalance } from '@purser/devnet'
-import { networkByName } from '@purser/protocol'
 import type { Address } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { lockSource } from '../../src/features/wallets/index.ts'
+import { insertReservations, lockOwners } from '../../src/features/funds/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
 import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
@@ -94,14 +93,11 @@ test('a transfer that is made after a sweep read what a child holds, and before 
   expect(await sweptBy(asked)).toEqual([resting?.id])
 })
 
-test('a sweep waits for the transfer that weighs one of its children, and sees what it takes', async () => {
-  const network = networkByName('tempo-moderato')
-  if (network === undefined) throw new Error('no such network')
+test('a sweep waits for a transfer that is reserving money of one of its children, and sees what it takes', async () => {
   const family = await aFamily(world, org, tempo, { count: 2, of })
   const [paying, resting] = family.children
-  const { lanes, db } = world.server.deps
-  const account = paying?.address ?? '0x'
-  await lanes.prepare(network, account)
+  const { db } = world.server.deps
+  const account = { network: 'tempo-moderato', owner: paying?.address ?? '0x' }
   const isWaiting = async () => {
     const statement = sql`select 1 as one from pg_locks where locktype = 'advisory' and not granted
       and database = (select oid from pg_database where datname = current_database())`
@@ -109,13 +105,13 @@ test('a sweep waits for the transfer that weighs one of its children, and sees w
   }
   let sweeping: Promise<Answer> | undefined
   await db.tx(async (tx) => {
-    await lockSource(tx, { organisationId: org.id, environment: 'test' }, paying?.id ?? '')
+    await lockOwners(tx, [account])
     sweeping = sweep(world, org, family, body)
     await expect.poll(isWaiting, patience).toBe(true)
-    const to = tempo.tokens.AlphaUSD ?? '0x'
-    const call = { to, data: '0x', value: 0n, gasLimit: 100_000n, purpose: 'transfers.step' } as const
-    await lanes.plan(tx, account, { network, ...call })
+    const want = { ...account, asset: 'AlphaUSD', reason: 'transfer', subjectId: `wtx_${org.id}`, part: 0 } as const
+    const cost = { rawAmount: 1n, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
+    await insertReservations(tx, { organisationId: org.id, environment: 'test' }, [{ ...want, ...cost }])
   })
-  const asked = await sweeping
-  expect(asked && (await sweptBy(asked))).toEqual([resting?.id])
+  const answer = await sweeping
+  expect(answer && (await sweptBy(answer))).toEqual([resting?.id])
 })

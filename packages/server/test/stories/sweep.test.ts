@@ -1,4 +1,5 @@
 import { type DevChain, type FaultProxy, fundToken, startChain, startFaultProxy, tokenBalance } from '@purser/devnet'
+import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/platform/db/db.ts'
 import { aFamily, childrenOf, ethOf, sweep, sweepTransactions } from '../sweep-stage.ts'
@@ -119,11 +120,12 @@ test('named children alone are swept, those with less than the minimum are left,
 test('what screening froze stays where it is', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
   const [frozen] = family.children
+  const { hash } = await createPublicClient({ transport: http(chain.rpcUrl) }).getBlock({ blockNumber: 1n })
   await world.database.db.run(sql`
     insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
-      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, frozen_raw_amount, created_at)
+      token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, aml_due_at, frozen_raw_amount, created_at)
     values ('wtx_frozen', ${org.id}, 'test', ${frozen?.id}, 'base-sepolia', 'base', '0xaa', 0, 'in', 'transfer', 'confirmed',
-      ${chain.tokens.USDC}, 'USDC', 6, 400000, '0xbb', ${frozen?.address}, 1, '0xcc', now(), 'flagged', 400000, now())`)
+      ${chain.tokens.USDC}, 'USDC', 6, 400000, '0xbb', ${frozen?.address}, 1, ${hash}, now(), 'flagged', 'infinity', 400000, now())`)
   const asked = await sweep(world, org, family)
   expect(asked.body.children).toMatchObject([{ amount: '0.6' }, { amount: '1' }])
   await expect

@@ -6,6 +6,7 @@ import { aCctpStage, type CctpStage, usualFee } from '../cctp-stage.ts'
 import type { Attested } from '../iris.ts'
 import type { Told } from '../partner-double.ts'
 import { bridgeOf } from '../partner-stage.ts'
+import { untilBooked } from '../transfer-stage.ts'
 
 const zeroNonce = `0x${'00'.repeat(32)}` as const
 let stage: CctpStage
@@ -96,6 +97,7 @@ test('of two burns that are alike each is delivered by its own message, whatever
   await stage.untilSaid(second, 'complete: of another transfer')
   expect(await stage.claimsOf(master)).toBe(0)
   await fundNative(stage.ethereum, master.address, 10n ** 18n)
+  await untilBooked(stage.world, stage.ethereum)
   expect(await stage.ended(first)).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
   const asked = stage.iris.asked.length
   await expect.poll(() => stage.mine().then(() => stage.iris.asked.length)).toBeGreaterThan(asked + 1)
@@ -121,6 +123,7 @@ test('a message that the wrong one of two burns was told of first is free again 
   nonces.set(String(second.body.txHash), keccak256('0x00'))
   await stage.untilSaid(second, 'complete: no gas to claim')
   await fundNative(stage.ethereum, master.address, 10n ** 18n)
+  await untilBooked(stage.world, stage.ethereum)
   for (const one of [first, second]) expect(await stage.ended(one)).toMatchObject({ status: 'confirmed' })
   expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([99_990_000n, 2])
 })

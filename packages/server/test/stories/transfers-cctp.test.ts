@@ -8,6 +8,7 @@ import { aCctpStage, type CctpStage, usualFee } from '../cctp-stage.ts'
 import type { Burnt } from '../iris.ts'
 import type { Told } from '../partner-double.ts'
 import { bridgeOf } from '../partner-stage.ts'
+import { untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf } from '../world.ts'
 
 let stage: CctpStage
@@ -66,6 +67,7 @@ test('without gas on the other chain the claim waits, and is made once there is 
   await stage.untilSaid(sent, 'complete: no gas to claim')
   expect([(await stage.get(sent)).status, await stage.claimsOf(master)]).toEqual(['pending', 0])
   await fundNative(stage.ethereum, master.address, 10n ** 18n)
+  await untilBooked(stage.world, stage.ethereum)
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
   expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
 })
@@ -108,6 +110,7 @@ test('nothing is burnt for a chain on which nobody of ours could claim', async (
     const master = { id: String(body.id), address: body.address as Address }
     await fundNative(stage.base, master.address, 10n ** 18n)
     await fundToken(stage.base, 'USDC', master.address, 100_000_000n)
+    await untilBooked(blind, stage.base)
     const refused = await blind.call(org.liveKey, 'POST', '/wallet-infra/transfer', bridgeOf(master))
     expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-not-configured'])
     expect(await stage.usdcOn(stage.base, master.address)).toBe(100_000_000n)

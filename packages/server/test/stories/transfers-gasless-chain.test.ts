@@ -25,6 +25,7 @@ import { auditedActions } from '../audited.ts'
 import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
 import { lifeOf, mortalDb } from '../mortal.ts'
 import { relayPartsOf } from '../relay-stage.ts'
+import { untilBooked } from '../transfer-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
@@ -115,6 +116,7 @@ async function aTransfer(): Promise<Asked> {
   const master = await world.call(org.liveKey, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
   const { body } = await world.call(org.liveKey, 'POST', `${masters}/${master.body.id}/child-addresses`, {})
   await fundToken(chain, 'USDC', body.address as Address, 2_500_000n)
+  await untilBooked(world, chain)
   const to = privateKeyToAddress(generatePrivateKey())
   const usual = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '2.5' }
   const asked = { fromWalletId: body.id, toAddress: to, ...usual }

@@ -1,4 +1,4 @@
-import { fundNative, fundToken, setL1Fee, tokenBalance } from '@purser/devnet'
+import { type DevChain, fundToken as mint, setL1Fee, fundNative as setNative, tokenBalance } from '@purser/devnet'
 import { formatAmount, parseAmount } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import {
@@ -15,6 +15,7 @@ import {
   send,
   type TransferStage,
   transferOf,
+  untilBooked,
   untilSent,
 } from '../transfer-stage.ts'
 import { codeOf } from '../world.ts'
@@ -28,6 +29,16 @@ const oracle = '0x420000000000000000000000000000000000000F'
 const plainGas = 21_000n
 const pittance = 10n ** 13n
 let stage: TransferStage
+
+async function fundNative(chain: DevChain, address: Managed['address'], wei: bigint): Promise<void> {
+  await setNative(chain, address, wei)
+  await untilBooked(stage.world, chain)
+}
+
+async function fundToken(chain: DevChain, symbol: string, address: Managed['address'], raw: bigint): Promise<void> {
+  await mint(chain, symbol, address, raw)
+  await untilBooked(stage.world, chain)
+}
 
 beforeAll(async () => {
   // An operator who pays no gas for anybody: a child's comes from its master.

@@ -19,6 +19,7 @@ import {
   send,
   type TransferStage,
   transferOf,
+  untilBooked,
 } from '../transfer-stage.ts'
 import { type Answer, codeOf, request } from '../world.ts'
 
@@ -94,6 +95,7 @@ test('a node that tells a higher balance than there is gets nothing sent, and th
   const short = await send(stage, body)
   expect(short.body.balances).toEqual([{ token: 'USDC', required: '2.5', available: '1.234567' }])
   await fundToken(stage.dev, 'USDC', master.address, 5_000_000n)
+  await untilBooked(stage.world, stage.dev)
   await expectRefusedThenSent(master, refused, body)
 })
 

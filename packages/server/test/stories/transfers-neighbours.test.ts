@@ -1,12 +1,11 @@
 import { type Address, encodeTransfer, networkByName, tokenBySymbol } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Chain } from '../../src/chain/port.ts'
-import { readFacts } from '../../src/features/transfers/facts.ts'
-import type { Coin } from '../../src/features/transfers/weigh.ts'
+import { type Coin, readFunds } from '../../src/features/funds/index.ts'
 import { findSource } from '../../src/features/wallets/index.ts'
 import { isProblem } from '../../src/platform/errors.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
-import { aMaster, aTransferStage, type Managed, stranger, type TransferStage } from '../transfer-stage.ts'
+import { aMaster, aTransferStage, type Managed, stranger, type TransferStage, untilBooked } from '../transfer-stage.ts'
 
 const network = networkByName('base')
 if (network === undefined || network.nativeCoin === null) throw new Error('no such network')
@@ -24,12 +23,13 @@ beforeAll(async () => {
 afterEach(() => stage.node.tellTheTruth())
 afterAll(() => stage?.stop())
 
-async function weigh({ id }: Managed, coin: Coin) {
+async function funds({ id }: Managed, coin: Coin) {
   const { deps } = stage.world.server
   const ctx = forTenant(systemCtx(deps), { organisationId: stage.org.id, environment: 'live' })
   const source = await findSource(deps.db, ctx.tenant, id)
   if (source === undefined || network === undefined) throw new Error('no such wallet')
-  return () => readFacts(ctx, { source, network, coin })
+  const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin }
+  return () => readFunds(ctx, network, [place])
 }
 
 test('code that a node never gets through makes nobody wait whose transfer is tried at the same time', async () => {
@@ -44,11 +44,12 @@ test('code that a node never gets through makes nobody wait whose transfer is tr
   expect(isProblem(await hanging, 'chain-unavailable')).toBe(true)
 })
 
-test('a token that stops answering keeps nobody from being weighed who sends something else', async () => {
+test('a token that stops answering keeps nobody from sending who sends something else', async () => {
   const [tokens, coins] = [await aMaster(stage), await aMaster(stage)]
-  const reads = [await weigh(tokens, usdc), await weigh(coins, eth)]
+  const reads = [await funds(tokens, usdc), await funds(coins, eth)]
   await stage.chain.setCode({ address: usdc.address, bytecode: '0x' })
+  await untilBooked(stage.world, stage.dev)
   const [unknown, known] = await Promise.allSettled(reads.map((read) => read()))
   expect(unknown?.status === 'rejected' && isProblem(unknown.reason, 'chain-unavailable')).toBe(true)
-  expect(known?.status === 'fulfilled' && known.value.own.native).toBe(10n ** 18n)
+  expect(known?.status === 'fulfilled' && known.value.spendable[0]?.available).toBe(10n ** 18n)
 })

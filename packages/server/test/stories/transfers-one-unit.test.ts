@@ -1,9 +1,9 @@
-import { type DevChain, fundNative, fundToken, startChain, tokenBalance } from '@purser/devnet'
+import { type DevChain, fundToken as mint, fundNative as setNative, startChain, tokenBalance } from '@purser/devnet'
 import { type Address, formatAmount, parseAmount } from '@purser/protocol'
 import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
-import { type Managed, path, stranger } from '../transfer-stage.ts'
+import { type Managed, path, stranger, untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
 
 // USDT is paid for with gas by children too. No block comes between a quote and its transfer, so what the one says the other needs.
@@ -71,6 +71,16 @@ function short(token: string, required: bigint, available: bigint) {
     required: formatAmount(required, 18),
     available: formatAmount(available, 18),
   })
+}
+
+async function fundNative(chain: DevChain, address: Address, wei: bigint): Promise<void> {
+  await setNative(chain, address, wei)
+  await untilBooked(world, chain)
+}
+
+async function fundToken(chain: DevChain, symbol: string, address: Address, raw: bigint): Promise<void> {
+  await mint(chain, symbol, address, raw)
+  await untilBooked(world, chain)
 }
 
 const gasOfPlainPayment = 21_000n

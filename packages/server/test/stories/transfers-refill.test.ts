@@ -16,6 +16,7 @@ import {
   patient,
   type TransferStage,
   transferOf,
+  untilBooked,
 } from '../transfer-stage.ts'
 
 const gwei = 10n ** 9n
@@ -67,6 +68,7 @@ async function aDearerTransfer(baseFee: bigint, masterWei = 10n ** 18n): Promise
   const master = await aMaster(stage, { wei: masterWei, usdc: 0n })
   const child = await aChild(stage, master)
   await fundToken(stage.dev, 'USDC', child.address, 2_500_000n)
+  await untilBooked(stage.world, stage.dev)
   await stage.chain.setAutomine(false)
   await mineAtBaseFee(gwei)
   const body = bodyFrom(child)

@@ -9,6 +9,7 @@ import { relayOrder } from '../partner-calls.ts'
 import { type Asked, aPartner, type PartnerDouble, type Told } from '../partner-double.ts'
 import { masters, path, stranger } from '../partner-stage.ts'
 import { endOn } from '../routes.ts'
+import { untilBooked } from '../transfer-stage.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
 
 const pathUsd: Address = '0x20C0000000000000000000000000000000000000'
@@ -86,6 +87,7 @@ async function aMaster(): Promise<{ readonly id: string; readonly address: Addre
   const { body } = await world.call(org.liveKey, 'POST', masters, { chain: 'tempo', supportedTokens: ['pathUSD'] })
   const master = { id: String(body.id), address: body.address as Address }
   await fundToken(tempo, 'pathUSD', master.address, 50_000_000n)
+  await untilBooked(world, tempo)
   return master
 }
 

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { auditedActions, auditedOf } from '../audited.ts'
+import { untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf, type Org, request, type World } from '../world.ts'
 
 // The live Base is final five blocks deep, so a block that was told of can still be undone.
@@ -51,6 +52,7 @@ async function aPaying(): Promise<Paying & { readonly address: Address }> {
   await fundNative(base, address, 10n ** 18n)
   const unfunded = await node.snapshot()
   await fundToken(base, 'USDC', address, 2_500_000n)
+  await untilBooked(world, base)
   const to = privateKeyToAddress(generatePrivateKey())
   const usual = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '2.5' }
   return { body: { fromWalletId: String(body.id), toAddress: to, ...usual }, to, unfunded, address }

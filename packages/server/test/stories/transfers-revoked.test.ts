@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { auditedActions } from '../audited.ts'
 import { aPartnerStage, bridgeOf, type Conduct, type Managed, type PartnerStage } from '../partner-stage.ts'
+import { untilBooked } from '../transfer-stage.ts'
 import { type Answer, codeOf } from '../world.ts'
 
 const alwaysReverts = '0x60006000fd'
@@ -106,12 +107,6 @@ test('a partner’s call that reverts in its block leaves nothing allowed', asyn
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
 })
 
-/** How many approvals were looked at and left for later. */
-async function postponed(): Promise<bigint> {
-  const statement = sql`select count(*) as count from transfers where revoke_at > now() and revoke_at < 'infinity'`
-  return (await stage.world.database.db.one(z.object({ count: z.bigint() }), statement)).count
-}
-
 /** Has failed transfers wait with their approvals until `look` is called. */
 async function held(work: (look: () => Promise<void>) => Promise<void>): Promise<void> {
   const { db } = stage.world.database
@@ -169,32 +164,36 @@ test('a wallet without the coin for it keeps its approval, of the amount to the 
   await held(async (look) => {
     expect((await stage.send(bridgeOf(master))).status).toBe(422)
     await node.setBalance({ address: master.address, value: 0n })
+    await node.mine({ blocks: 1 })
+    await untilBooked(stage.world, stage.base)
     await look()
     await untilAtRest()
   })
   expect([await allowed(master), await stage.countOf(master)]).toEqual([50_000_000n, 1])
 })
 
-test('an approval that a later transfer relies on is not taken from it', async () => {
+test('a transfer waits until what a failed one had approved is taken back, and then goes', async () => {
   const master = await stage.aMaster()
   stage.conduct = refusedOnceApproved()
   await held(async (look) => {
     expect((await stage.send(bridgeOf(master))).status).toBe(422)
     stage.renew()
-    await node.setAutomine(false)
     const sending = stage.send(bridgeOf(master))
-    await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(2)
+    await expect.poll(() => waitingOf(master), { timeout: 60_000 }).toBe(1n)
+    expect(await broadcastBy(master)).toBe(1)
     await look()
-    await expect.poll(postponed, { timeout: 60_000 }).toBe(1n)
-    await node.mine({ blocks: 1 })
-    await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(3)
-    await node.setAutomine(true)
-    await node.mine({ blocks: 1 })
     const sent = await sending
     expect(sent.status).toBe(201)
+    await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(4)
     await stage.relayer.pass()
     expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed' })
   })
   await untilAtRest()
-  expect([await allowed(master), await stage.countOf(master)]).toEqual([0n, 3])
+  expect([await allowed(master), await stage.countOf(master)]).toEqual([0n, 4])
 })
+
+/** Transfers of the wallet that wait for another at the same contract. */
+async function waitingOf({ address }: Managed): Promise<bigint> {
+  const statement = sql`select count(*) as count from approvals where owner = ${address.toLowerCase()} and state = 'waiting'`
+  return (await stage.world.database.db.one(z.object({ count: z.bigint() }), statement)).count
+}

@@ -186,7 +186,7 @@ async function whileWeighed(master: Managed, amount: string, work: () => Promise
     )
   let sending: Promise<Answer> | undefined
   await db.tx(async (tx) => {
-    const key = `wallet-source:${org.id}/test/${master.id}`
+    const key = `funds:base-sepolia/${master.address.toLowerCase()}`
     await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`)
     sending = send(master, amount)
     sending.catch(() => undefined)

@@ -15,6 +15,8 @@ type Vote = <T extends string | bigint>(ballot: Ballot<T>) => Promise<readonly (
 /** A block on which a majority agrees, and a vote among the nodes that have it. */
 export interface Decision {
   readonly block: DecisionBlock
+  /** The height that was deep enough, before `atMost` lowered it. */
+  readonly newest: bigint
   /** The block parameter (EIP-1898): a node whose canonical block at that height is another one refuses. */
   readonly at: { readonly blockHash: string; readonly requireCanonical: true }
   /** The nodes that have the block. */
@@ -31,8 +33,11 @@ export interface Quorum {
   readonly needed: number
   /** What a majority answers to each question; `undefined` where there is none. A node that contradicts a majority is rested. */
   readonly vote: Vote
-  /** The newest block that is deep enough at a majority and that a majority knows by one hash; `undefined` where there is none. */
-  decide(finality: Finality): Promise<Decision | undefined>
+  /**
+   * The newest block that is deep enough at a majority, at most at the height `atMost`, and that a majority knows by one hash; `undefined`
+   * where there is none.
+   */
+  decide(finality: Finality, atMost?: bigint): Promise<Decision | undefined>
 }
 
 const lagBlocksMin = 3
@@ -57,14 +62,16 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
   return {
     needed,
     vote: (ballot) => voteAmong(candidates())(ballot),
-    async decide(finality) {
+    async decide(finality, atMost) {
       const heights = await eachOf(candidates(), (voter) => heightOf(voter.rpc, network, finality))
-      const height = commonHeight(
+      const newest = commonHeight(
         heights.map(({ answer }) => answer),
         needed,
         lagBlocks,
       )
-      if (height === undefined) return undefined
+      if (newest === undefined) return undefined
+      const height = atMost !== undefined && atMost < newest ? atMost : newest
+      if (height < 0n) return undefined
       const having = heights.filter(({ answer }) => answer >= height).map(({ voter }) => voter)
       const blocks = await eachOf(having, (voter) => blockAt(voter.rpc, height))
       const agreed = largestGroup(blocks)
@@ -72,6 +79,7 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
       if (block === undefined || agreed.length < needed) return undefined
       return {
         block,
+        newest,
         at: { blockHash: block.hash, requireCanonical: true },
         nodes: agreed.map(({ voter }) => voter.rpc),
         vote: voteAmong(agreed.map(({ voter }) => voter)),

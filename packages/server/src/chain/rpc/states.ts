@@ -17,13 +17,13 @@ import {
   permit2Address,
 } from '@purser/protocol'
 import { fail } from '../errors.ts'
-import type { BalanceQuestion, Finality, NonceState, QuorumReads } from '../quorum-port.ts'
+import type { Finality, NonceState, QuorumReads, StateQuestion } from '../quorum-port.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { readHex, readQuantity } from './read.ts'
 import { resultOf } from './receipts.ts'
-import type { Rpc, RpcAnswer, RpcCall } from './rpc.ts'
+import type { Rpc, RpcCall } from './rpc.ts'
 
-type StateReads = Pick<QuorumReads, 'authorizationStates' | 'permitStates' | 'balancesAt' | 'noncesAt'>
+type StateReads = Pick<QuorumReads, 'authorizationStates' | 'permitStates' | 'stateAt' | 'noncesAt'>
 
 /** Questions that one multicall carries. */
 const questionsMax = 500
@@ -41,7 +41,13 @@ export function createStates(network: Network, quorum: Quorum): StateReads {
     const votes = await decision.vote({ count: questions.length, ask })
     return questions.map(({ isPast }, index) => stateOf(votes[index], isPast(decision.block.timestampSeconds)))
   }
-  const decided = async (finality: Finality): Promise<Decision> => (await quorum.decide(finality)) ?? undecided()
+  const stateAt: StateReads['stateAt'] = async (questions, { finality = payments, atMost } = {}) => {
+    const decision = await quorum.decide(finality, atMost)
+    if (decision === undefined) throw fail('chain-unavailable', {}, new Error('too few nodes agree on a block'))
+    const ask = (rpc: Rpc) => readState(rpc, decision, questions)
+    const values = await decision.vote({ count: questions.length, ask })
+    return { block: decision.block, newest: decision.newest, values }
+  }
   return {
     authorizationStates: (ids) =>
       statesOf(
@@ -59,20 +65,13 @@ export function createStates(network: Network, quorum: Quorum): StateReads {
           isPast: (time) => time > deadline,
         })),
       ),
-    async balancesAt(questions, finality = payments) {
-      const decision = await decided(finality)
-      const ask = (rpc: Rpc) => readBalances(rpc, decision, questions)
-      return { block: decision.block, amounts: all(await decision.vote({ count: questions.length, ask })) }
-    },
-    async noncesAt(accounts, finality = payments) {
-      const decision = await decided(finality)
-      const calls = accounts.map((account) => ({
-        method: 'eth_getTransactionCount',
-        params: [account, decision.at],
-      }))
-      const ask = async (rpc: Rpc) =>
-        (await rpc.batch(calls)).map((answer) => readQuantity(resultOf(answer), 'transaction count'))
-      return all(await decision.vote({ count: accounts.length, ask }))
+    stateAt,
+    async noncesAt(accounts) {
+      const { values } = await stateAt(accounts.map((account) => ({ account, count: 'transactions' })))
+      return values.map((value) => {
+        if (value === undefined) throw fail('chain-unavailable', {}, new Error('too few nodes agree on a nonce'))
+        return value
+      })
     },
   }
 }
@@ -99,7 +98,7 @@ function stateOf(vote: 'used' | 'unused' | undefined, isPast: boolean): NonceSta
   return isPast ? 'expired' : 'open'
 }
 
-/** Each call's result in one multicall at the decision block; one by one where the network has no multicall contract. */
+/** Each call's result in multicalls at the decision block; one by one where the network has no multicall contract. */
 async function readEach(rpc: Rpc, { at }: Decision, calls: readonly Call3[]): Promise<readonly Call3Result[]> {
   const answer = await rpc.call('eth_call', [{ to: multicall3Address, data: encodeAggregate3(calls) }, at])
   const data = readHex(resultOf(answer), 'call result')
@@ -123,35 +122,52 @@ function ethCall(to: Address, data: Hex, at: Decision['at']): RpcCall {
   return { method: 'eth_call', params: [{ to, data }, at] }
 }
 
-async function readBalances(
+type Read = () => Promise<readonly (bigint | undefined)[]>
+
+/** What a contract does not answer is no vote, and takes nothing from the other questions. */
+async function readState(
   rpc: Rpc,
-  { at }: Decision,
-  questions: readonly BalanceQuestion[],
-): Promise<readonly bigint[]> {
-  const answers = await rpc.batch(
-    questions.map(({ account, asset }) =>
-      asset === 'coin'
-        ? { method: 'eth_getBalance', params: [account, at] }
-        : ethCall(asset, encodeBalanceOf(account), at),
-    ),
+  decision: Decision,
+  questions: readonly StateQuestion[],
+): Promise<readonly (bigint | undefined)[]> {
+  const contracts = questions.flatMap((question) => contractCallOf(question) ?? [])
+  const accounts = questions.filter((question) => contractCallOf(question) === undefined)
+  const groups = Array.from({ length: Math.ceil(contracts.length / questionsMax) }, (_, index) =>
+    contracts.slice(index * questionsMax, (index + 1) * questionsMax),
   )
-  return answers.map((answer, index) => balanceOf(answer, questions[index]?.asset === 'coin'))
+  const reads: Read[] = [
+    async () => (await Promise.all(groups.map((group) => readEach(rpc, decision, group)))).flat().map(wordOf),
+    async () => {
+      const calls = accounts.map((question) => accountCallOf(question, decision))
+      const answers = calls.length === 0 ? [] : await rpc.batch(calls)
+      return answers.map((answer) => readQuantity(resultOf(answer), 'state of an account'))
+    },
+  ]
+  const [ofContracts = [], ofAccounts = []] = await Promise.all(reads.map((read) => read()))
+  const [contract, account] = [ofContracts.values(), ofAccounts.values()]
+  return questions.map((question) => (contractCallOf(question) === undefined ? account : contract).next().value)
 }
 
-function balanceOf(answer: RpcAnswer, isCoin: boolean): bigint {
-  const result = resultOf(answer)
-  if (isCoin) return readQuantity(result, 'balance')
-  try {
-    return decodeUint256(readHex(result, 'balance'))
-  } catch (error) {
-    throw fail('chain-unavailable', {}, error)
+function contractCallOf(question: StateQuestion): Call3 | undefined {
+  if ('authorization' in question) {
+    const { token: target, account, authorization } = question
+    return { target, allowFailure: true, callData: encodeAuthorizationState(account, authorization) }
   }
+  if ('count' in question || question.asset === 'coin') return undefined
+  return { target: question.asset, allowFailure: true, callData: encodeBalanceOf(question.account) }
 }
 
-function all<T>(votes: readonly (T | undefined)[]): readonly T[] {
-  return votes.map((vote) => vote ?? undecided())
+function accountCallOf(question: StateQuestion, { at }: Decision): RpcCall {
+  const method = 'count' in question ? 'eth_getTransactionCount' : 'eth_getBalance'
+  return { method, params: [question.account, at] }
 }
 
-function undecided(): never {
-  throw fail('chain-unavailable', {}, new Error('too few nodes agree'))
+function wordOf({ success, returnData }: Call3Result): bigint | undefined {
+  if (!success) return undefined
+  try {
+    return decodeUint256(returnData)
+  } catch (error) {
+    if (error instanceof AbiMalformed) return undefined
+    throw error
+  }
 }

@@ -1,13 +1,16 @@
-import { formatAmount } from '@purser/protocol'
+import { formatAmount, networkByName } from '@purser/protocol'
 import { type AuditEntry, appendAudits } from '../../platform/audit.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvent } from '../../platform/events.ts'
+import { endReservations } from '../funds/index.ts'
 import type { TenantAudit } from '../relayer/index.ts'
-import { releasePolicy } from '../wallets/index.ts'
+import { releasePolicy, settleGas } from '../wallets/index.ts'
+import { endUnits } from './approval-store.ts'
 import { arrivedOf } from './arrived.ts'
 import { markEnded, markTold, type TransferEnd } from './outcome-store.ts'
+import { listGasCosts } from './route-store.ts'
 import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
 
 /** What ending needs of a process: a worker's record, or the operator's. */
@@ -26,12 +29,39 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
   const byThis = new Set(ended.map((row) => row.id))
   const others = ends.map(({ transferId }) => transferId).filter((transferId) => !byThis.has(transferId))
   const endedBefore = others.length === 0 ? [] : await lockTransfers(tx, others)
+  await endReservations(
+    tx,
+    ended.map((row) => ({ subjectId: row.id, isBack: isBack(row) })),
+  )
+  await countRealGas(tx, ended)
+  await endUnits(
+    tx,
+    ended.filter(({ isRevokeDue }) => !isRevokeDue).map((row) => row.id),
+  )
   for (const row of [...ended, ...endedBefore].toSorted(byId)) {
     if (isBack(row)) await releasePolicy(tx, row, row.id, now)
     if (isToBeTold(row)) await tell(ctx, tx, row)
   }
   // The withdrawal whose part a transfer is has records of its own.
   return ended.filter(({ purpose }) => purpose === 'transfer')
+}
+
+/** Until now the most that it might cost counted against the wallets' policies. */
+async function countRealGas(tx: Tx, ended: readonly TransferRow[]): Promise<void> {
+  const costs = await listGasCosts(
+    tx,
+    ended.map((row) => row.id),
+  )
+  const real = ended.flatMap((row) => {
+    const raw = costs.get(row.id)
+    return raw === undefined ? [] : [{ subjectId: row.id, attoAmount: raw * 10n ** BigInt(18 - gasDecimalsOf(row)) }]
+  })
+  await settleGas(tx, real)
+}
+
+/** Coins have 18 decimals; on Tempo the token that moves pays for the gas. */
+function gasDecimalsOf({ fromNetwork, decimals }: TransferRow): number {
+  return networkByName(fromNetwork)?.nativeCoin === null ? decimals : 18
 }
 
 function byId({ id: left }: TransferRow, { id: right }: TransferRow): number {

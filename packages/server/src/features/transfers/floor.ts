@@ -2,12 +2,12 @@ import { formatAmount, type Network, parseAmount, sameAddress } from '@purser/pr
 import type { PartnerName, RouteChoice, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
+import type { Coin } from '../funds/index.ts'
 import type { SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { askQuote } from './partner.ts'
 import { findQuote, type QuoteId, type QuoteRow } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
-import type { Coin } from './weigh.ts'
 
 /** What the least that must arrive depends on. */
 export interface FloorTerms {

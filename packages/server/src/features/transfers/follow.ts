@@ -5,23 +5,22 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { findSource, lockSource } from '../wallets/index.ts'
+import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
+import { findSource } from '../wallets/index.ts'
+import { lockPayer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { end } from './ending.ts'
 import { nextLook } from './pace.ts'
 import { allowanceOf, endOf, slippageBps } from './partner.ts'
 import { proveCall } from './proof.ts'
-import { canPay, readPurse } from './purse.ts'
 import { publishRefunded, publishRefundOverdue } from './refund-events.ts'
 import { leastBack, type ProvenRefund, proveRefund } from './refund-proof.ts'
 import { listPaidBack, markFailing, markRefunded } from './refund-store.ts'
 import { listSteps, listToLookAt, markArrived, setLookAt, setPartnerStatus, takeMessage } from './route-store.ts'
-import { assignStep, findNextStep, insertSteps, lockTransfer, type StepRow, type TransferRow } from './store.ts'
-import { type Coin, feeOfCall, gasLimitOf } from './weigh.ts'
+import { assignStep, findNextStep, lockTransfer, type StepRow, type TransferRow, transferPurpose } from './store.ts'
+import { beginWaiting, isWaitingForUnit } from './waiting-unit.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
-/** Name under which the lanes know the transactions of transfers. */
-export const transferPurpose = 'transfers.step'
 const atOnce = 8
 
 /**
@@ -53,6 +52,7 @@ async function lookSafely(ctx: Work, transfer: TransferRow): Promise<void> {
 async function look(ctx: Work, transfer: TransferRow): Promise<void> {
   const steps = await listSteps(ctx.db, transfer.id)
   const next = steps.find(({ transactionId }) => transactionId === null)
+  if (isWaitingForUnit(transfer, steps)) return beginWaiting(ctx, transfer)
   if (next !== undefined) return tryStep(ctx, transfer, next)
   const isGone = steps.some(({ kind, doneAt }) => kind === 'partner' && doneAt !== null)
   // Its last block may come at this moment, and with it the instant to look again: it is put off, never taken away.
@@ -100,6 +100,7 @@ async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise
     const transaction = { ...call, network, gasLimit, purpose: transferPurpose }
     const transactionId = await ctx.lanes.plan(tx, step.sender, transaction)
     if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
+    await assignReservations(tx, { subjectId: held.id, part: next.position }, transactionId)
     await setLookAt(tx, held.id, null)
     tx.afterCommit(() => ctx.lanes.notify(network))
   })
@@ -236,31 +237,31 @@ async function claim(
   const source = await findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
   if (source === undefined || call.chainId !== network.chainId || call.value !== 0n)
     throw new Error('a claim that is not sent')
+  const { tenant } = forTenant(ctx, transfer)
   const sender = source.masterAddress
-  const purse = await readPurse(ctx, { network, address: sender })
+  const payer = await readPayer(ctx, tenant, { network, source, payer: 'master' })
   const gasLimit = await triedGas(ctx, network, { ...call, from: sender })
   if (gasLimit !== undefined) await ctx.lanes.prepare(network, sender)
   await ctx.db.tx(async (tx) => {
-    // Its transfers weigh the master too: under the same lock, which is always taken before that of a transfer.
-    await lockSource(tx, forTenant(ctx, transfer).tenant, sender)
-    const held = await lockTransfer(tx, transfer.id)
-    if (held.endedAt !== null) return
-    if (!(await isItsOwn(ctx, tx, held, status))) return
-    const steps = await listSteps(tx, held.id)
+    await lockPayer(tx, payer)
+    const locked = await lockTransfer(tx, transfer.id)
+    if (locked.endedAt !== null) return
+    if (!(await isItsOwn(ctx, tx, locked, status))) return
+    const steps = await listSteps(tx, locked.id)
     const isUnderWay = steps.some(({ kind, doneAt }) => kind === 'claim' && doneAt === null)
+    const { to: toAddress, data, value } = call
     const isPaid =
       isUnderWay ||
-      (gasLimit !== undefined && (await canPay(tx, purse, feeOfCall({ ...call, gasLimit }, purse.prices))))
+      (gasLimit !== undefined &&
+        (await storeAuxiliary(
+          ctx,
+          tx,
+          { transferId: locked.id, payer },
+          { kind: 'claim', toAddress, data, value, gasLimit },
+        )))
     const unsent = gasLimit === undefined ? ': claim refused' : isPaid ? '' : ': no gas to claim'
-    await setPartnerStatus(tx, held.id, `${partnerStatus}${unsent}`)
-    await setLookAt(tx, held.id, nextLook(ctx, held.createdAt))
-    if (gasLimit === undefined || !isPaid || isUnderWay) return
-    const { to: toAddress, data, value } = call
-    const place = { transferId: held.id, position: steps.length }
-    const planned = { network, to: toAddress, data, value, gasLimit, purpose: transferPurpose }
-    const transactionId = await ctx.lanes.plan(tx, sender, planned)
-    await insertSteps(tx, [{ ...place, kind: 'claim', sender, toAddress, data, value, gasLimit, transactionId }])
-    tx.afterCommit(() => ctx.lanes.notify(network))
+    await setPartnerStatus(tx, locked.id, `${partnerStatus}${unsent}`)
+    await setLookAt(tx, locked.id, nextLook(ctx, locked.createdAt))
   })
 }
 

@@ -10,11 +10,13 @@ import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '..
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
+import { assignReservations, costOf } from '../funds/index.ts'
+import { endUnits } from './approval-store.ts'
 import { deliveredTo } from './delivered.ts'
 import { auditEnds, endAll } from './ending.ts'
 import { awaitFinality, isFinalAtDepth } from './finality.ts'
 import type { Settled } from './finality-store.ts'
-import { isExpired, isFollowed, transferPurpose } from './follow.ts'
+import { isExpired, isFollowed } from './follow.ts'
 import { markConfirmed, markPending, markStepsSent, type SeenTransfer, type TransferEnd } from './outcome-store.ts'
 import { markLeft, markStepFees, markStepsDone, markStepsFinal, type StepFee, setLookAt } from './route-store.ts'
 import {
@@ -25,10 +27,10 @@ import {
   lockTransfers,
   type StepRow,
   type TransferRow,
+  transferPurpose,
 } from './store.ts'
 import { leaveUnknown } from './unknown.ts'
 import { tellWaiting, wakeWaiting } from './waiting.ts'
-import { costOf } from './weigh.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
@@ -105,6 +107,8 @@ async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<readon
   for (const { fault, ...one } of faulty) if (await isDecidedBy(tx, one.step)) failed.push({ ...one, fault })
   const [followed, over] = parted(moved, ({ transfer }) => isFollowed(transfer))
   for (const { transfer } of followed) await setLookAt(tx, transfer.id, now)
+  // What was approved is used up: the next transfer at the same contract need not wait for finality or delivery.
+  await endUnits(tx, calledBy(moved))
   await awaitSettled(ctx, tx, followed)
   return endOrAwait(ctx, tx, [...failed, ...over])
 }
@@ -146,6 +150,7 @@ async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promis
   const ended = others.length > 0 ? await onFinal(ctx, tx, others) : []
   if (plain.length === 0) return ended
   await markStepsFinal(tx, plain.map(feeOfStep), ctx.clock.now())
+  await endUnits(tx, calledBy(plain))
   const done = plain.map((one) => ({ ...one, seen: confirmedBy(one) }))
   tx.afterCommit(() =>
     tellWaiting(
@@ -154,6 +159,11 @@ async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promis
     ),
   )
   return [...ended, ...(await endOrAwait(ctx, tx, done))]
+}
+
+/** The transfers whose partner's call these are. */
+function calledBy(seen: readonly Seen[]): TransferRow['id'][] {
+  return seen.flatMap(({ step, transfer }) => (step.kind === 'partner' ? [transfer.id] : []))
 }
 
 function feeOfStep({ step, transfer, receipt }: Seen): StepFee {
@@ -300,5 +310,6 @@ async function goOn(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> {
   const planned = { network, to, data: bytesToHex(data), value, gasLimit, purpose: transferPurpose }
   const transactionId = await ctx.lanes.plan(tx, sender, planned)
   if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
+  await assignReservations(tx, { subjectId: transfer.id, part: next.position }, transactionId)
   tx.afterCommit(() => ctx.lanes.notify(network))
 }

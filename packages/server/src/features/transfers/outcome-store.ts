@@ -75,7 +75,8 @@ export interface TransferEnd {
   readonly seen?: SeenTransfer
 }
 
-const Ended = TransferRow.extend({ purpose: z.enum(['transfer', 'withdrawal']) })
+/** `isRevokeDue`: what it approved is taken back first. */
+const Ended = TransferRow.extend({ purpose: z.enum(['transfer', 'withdrawal']), isRevokeDue: z.boolean() })
 export type EndedTransfer = z.output<typeof Ended>
 
 /** One that has ended stays as it is; the approval of one that failed is to be looked at. Answers those that ended by this. */
@@ -94,7 +95,7 @@ export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Prom
       ${ends.map(({ transferId }) => transferId)}::text[], ${ends.map(({ fault }) => fault ?? null)}::text[],
       ${ends.map(({ seen }) => seen?.hash ?? null)}::text[], ${ends.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[]
     ) as given (given_id, fault, seen_hash, seen_received)
-    where id = given_id and ended_at is null returning ${columns}, purpose`,
+    where id = given_id and ended_at is null returning ${columns}, purpose, revoke_at is not null as is_revoke_due`,
   )
 }
 

@@ -1,16 +1,25 @@
 import { type Address, type Hex, type Network, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import type { PartnerName, RouteEnd, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
+import type {
+  PartnerName,
+  PlannedCall,
+  RouteEnd,
+  RouteQuote,
+  RouteRequest,
+  RoutingPartner,
+} from '../../partners/routing/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
+import { type Coin, gasLimitOf } from '../funds/index.ts'
 import { fail } from './errors.ts'
 import type { PlannedStep } from './plan.ts'
 import { proveCall } from './proof.ts'
-import { type Coin, gasLimitOf } from './weigh.ts'
 
 /** Most that may be lost between the quote and the arrival, in hundredths of a percent. */
 export const slippageBps = 50
 /** Set aside for a partner's call that cannot be tried before its approval is in a block; one that wants more is not sent. */
 const partnerGasMax = 800_000n
+/** Of an approval that cannot be tried before another is in a block. */
+const approvalGas = 100_000n
 
 /** The coin as partners name it: by the zero address. */
 export function endOf(network: Network, { symbol, address, decimals }: Coin): RouteEnd {
@@ -70,20 +79,33 @@ export async function partnerSteps(
   request: RouteRequest,
   quote: RouteQuote,
 ): Promise<PlannedStep[]> {
-  const { calls } = quote
-  await refuseUnproven(ctx, chain, request, quote)
   const sender = request.fromAddress
+  const calls = await withZeroFirst(chain, sender, quote.calls)
+  await refuseUnproven(ctx, chain, request, { ...quote, calls })
   if (chain.network.nativeCoin === null) return [await oneStep(chain, sender, quote)]
   return Promise.all(
     calls.map(async ({ to, value, data }, index): Promise<PlannedStep> => {
       const kind = index === calls.length - 1 ? 'partner' : 'approve'
       const step = { kind, sender, to, value, data } as const
-      if (index > 0) return { ...step, gasLimit: partnerGasMax }
+      if (index > 0) return { ...step, gasLimit: kind === 'partner' ? partnerGasMax : approvalGas }
       const trial = await chain.tryCall({ from: sender, to, value, data })
       if (!trial.ok) throw fail('transfer-reverted', { reason: trial.reason })
       return { ...step, gasLimit: gasLimitOf(trial.gas) }
     }),
   )
+}
+
+/** Where the contract may take something already and the token refuses another amount over it (USDT), it is taken back first. */
+async function withZeroFirst(
+  chain: Chain,
+  owner: Address,
+  calls: readonly PlannedCall[],
+): Promise<readonly PlannedCall[]> {
+  const [approval, call] = calls
+  if (approval === undefined || call === undefined) return calls
+  const allowed = await allowanceOf(chain, approval.to, { owner, spender: call.to })
+  if (allowed === 0n || (await chain.tryCall({ from: owner, ...approval })).ok) return calls
+  return [{ ...approval, data: encodeApproval(call.to, 0n) }, ...calls]
 }
 
 async function refuseUnproven(

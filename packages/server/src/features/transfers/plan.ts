@@ -9,32 +9,34 @@ import {
   resolveNetwork,
   tokenBySymbol,
 } from '@purser/protocol'
-import type { Chain, LaneCall, OfferedFees } from '../../chain/port.ts'
+import type { Chain, LaneCall } from '../../chain/port.ts'
 import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
-import { findSource, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
-import { fail } from './errors.ts'
-import { type Facts, readFacts } from './facts.ts'
-import { readAgain } from './facts-again.ts'
-import { askQuoteAbove, floorOf } from './floor.ts'
-import { canBeGasless } from './gasless/terms.ts'
-import type { Held } from './held.ts'
-import { endOf, partnerSteps, slippageBps } from './partner.ts'
-import type { NewTransfer } from './schema.ts'
 import {
   type Coin,
+  type Funds,
   feeInToken,
   feeOfCall,
   gasLimitOf,
+  hasCaughtUp,
   type Need,
+  type Place,
   type Prices,
   plainFee,
   plainGas,
+  readFunds,
+  type Snapshot,
   shortagesOf,
   topUpOf,
-} from './weigh.ts'
+} from '../funds/index.ts'
+import { findSource, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
+import { fail } from './errors.ts'
+import { askQuoteAbove, floorOf } from './floor.ts'
+import { canBeGasless } from './gasless/terms.ts'
+import { endOf, partnerSteps, slippageBps } from './partner.ts'
+import type { NewTransfer } from './schema.ts'
 
 /** A transaction to come, as custody and the lane need it. */
 export interface PlannedStep {
@@ -49,28 +51,6 @@ export interface PlannedStep {
   readonly callsBefore?: readonly LaneCall[]
 }
 
-/** What is left when this transfer and all that were promised before it are paid; native ones in wei. */
-export interface Left {
-  readonly token: bigint
-  readonly native: bigint
-  readonly masterNative: bigint
-}
-
-/** How much others may have drawn since the wallet was weighed. */
-export interface Room {
-  readonly left: Left
-  /**
-   * The nonces that the wallet and its master would have given next: whoever took one of these or a later one came after. And the number of
-   * the wallet's newest authorisation: whatever has a greater one did.
-   */
-  readonly since: { readonly source: bigint; readonly master: bigint; readonly authorised: bigint }
-  /** What costs are reckoned with. */
-  readonly prices: Prices
-  readonly held: Held
-  /** What sweeps were taking, as `amountUnderSweep` says. */
-  readonly sweeping: bigint
-}
-
 /** A transfer that the wallet can afford as of a moment ago. */
 export interface TransferPlan {
   readonly source: SourceWallet
@@ -80,7 +60,8 @@ export interface TransferPlan {
   readonly coin: Coin
   readonly toCoin: Coin
   readonly rawAmount: bigint
-  readonly room: Room
+  /** What the wallet was found to have, by which the reservation is judged. */
+  readonly snapshot: Snapshot
   /** None where the settler brings what the child signs. */
   readonly steps: readonly PlannedStep[]
   /** At most, in the smallest unit of `feeCoin`. */
@@ -92,11 +73,21 @@ export interface TransferPlan {
   readonly quote: RouteQuote | undefined
 }
 
+export interface PlanOptions {
+  readonly readFloor?: typeof floorOf
+  /** A subject that has reserved already what is planned now. */
+  readonly except?: string
+}
+
 /**
  * Reads the request, the wallet and the chain, and says what would be sent; refuses what cannot be. Nothing is stored. `readFloor` says the
  * least that must arrive.
  */
-export async function planTransfer(ctx: Ctx, request: NewTransfer, readFloor = floorOf): Promise<TransferPlan> {
+export async function planTransfer(
+  ctx: Ctx,
+  request: NewTransfer,
+  { readFloor = floorOf, except }: PlanOptions = {},
+): Promise<TransferPlan> {
   refuseOtherKind(request)
   const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
   if (source === undefined) throw fail('wallet-not-found')
@@ -113,7 +104,7 @@ export async function planTransfer(ctx: Ctx, request: NewTransfer, readFloor = f
   refusePartnerless(ctx, choice)
   await refuseFlagged(ctx, request.toAddress)
   const floor = await readFloor(ctx, { request, source, network, target, coin, toCoin, rawAmount, choice })
-  const wish = { source, network, coin, toCoin, rawAmount, floor, to: request.toAddress, ends, choice }
+  const wish = { source, network, coin, toCoin, rawAmount, floor, to: request.toAddress, ends, choice, except }
   const priced = await price(ctx, ctx.chains.on(network), wish)
   const gasWords = priced.steps.length === 0 ? ' The service pays the gas.' : ''
   const routeReason = `${choice.why}${gasWords}${keptWords(priced.quote, [coin, toCoin])}`
@@ -182,62 +173,60 @@ interface Wish {
   readonly to: Address
   readonly ends: { readonly from: RouteEnd; readonly to: RouteEnd }
   readonly choice: RouteChoice
+  readonly except: string | undefined
 }
 
-type Priced = Pick<TransferPlan, 'room' | 'steps' | 'rawFee' | 'feeCoin' | 'quote'>
-type Sent = Omit<Priced, 'room' | 'quote'> & { readonly left: Left }
+type Priced = Pick<TransferPlan, 'snapshot' | 'steps' | 'rawFee' | 'feeCoin' | 'quote'>
+type Costed = Pick<TransferPlan, 'steps' | 'rawFee' | 'feeCoin'>
 
-/** How often a wallet is weighed that seems to lack what it has only just promised. */
-const weighingsMax = 20
-
-/** Who seems to be short is weighed again until what he promised is no part of what is gone already. */
+/** Who is short is looked at once more when deposits were mined that were not booked yet. */
 async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
-  let facts = await readFacts(ctx, wish)
-  for (let weighing = 1; ; weighing++) {
-    try {
-      return await priceBy(ctx, chain, wish, facts)
-    } catch (error) {
-      if (weighing === weighingsMax || !isProblem(error, 'insufficient-balance')) throw error
-      const again = await readAgain(ctx, wish, facts)
-      if (again === undefined) throw error
-      facts = again
-    }
+  const places = placesOf(ctx, wish)
+  const first = await readFunds(ctx, wish.network, places)
+  try {
+    return await priceBy(ctx, chain, wish, first)
+  } catch (error) {
+    if (!isProblem(error, 'insufficient-balance') || !(await hasCaughtUp(ctx, first.snapshot))) throw error
+    return priceBy(ctx, chain, wish, await readFunds(ctx, wish.network, places))
   }
 }
 
-async function priceBy(ctx: Ctx, chain: Chain, wish: Wish, facts: Facts): Promise<Priced> {
-  const { coin, network } = wish
-  const { fees, since, promised, sweeping, held, own, master } = facts
-  // Without a coin the gas of others is paid in the token too.
-  const promisedFees = network.nativeCoin === null ? feeInToken(promised.native, 1n, coin.decimals) : 0n
-  const funds: Funds = {
-    token: (own.tokens[0] ?? 0n) - held.frozen - held.unscreened - promised.token - promisedFees,
-    native: (own.native ?? 0n) - promised.native,
-    masterNative: (master.native ?? 0n) - promised.masterNative,
-  }
+/** What moves, and the coin of the wallet and of its master where the network has one. */
+function placesOf({ tenant }: Ctx, { source, network, coin, except }: Wish): readonly Place[] {
+  const own = { tenant, network, walletId: source.id, owner: source.address, except }
+  const { nativeCoin } = network
+  if (nativeCoin === null) return [{ ...own, coin }]
+  const native = { ...nativeCoin, address: undefined }
+  const payer = { walletId: source.masterWalletId, owner: source.masterAddress }
+  const master = { tenant, network, ...payer, coin: native, except }
+  return [{ ...own, coin }, { ...own, coin: native }, master]
+}
+
+async function priceBy(ctx: Ctx, chain: Chain, wish: Wish, { snapshot, spendable }: Funds): Promise<Priced> {
+  const { coin } = wish
+  const [own, native, master] = spendable
+  const funds: Available = { native: native?.available ?? 0n, masterNative: master?.available ?? 0n }
   const amountNeed = {
     coin,
     required: wish.rawAmount,
-    available: coin.address === undefined ? funds.native : funds.token,
-    held: held.unscreened,
+    available: own?.available ?? 0n,
+    held: own?.unscreened ?? 0n,
   }
   refuseShort([amountNeed])
   const routed = requestOf(wish)
   const { choice } = wish
   const quote = choice.route === 'direct' ? undefined : await askQuoteAbove(ctx, choice.partner, routed, wish)
-  const sends = quote === undefined ? [await tried(chain, wish)] : await partnerSteps(ctx, chain, routed, quote)
-  const costs = { own: sends, fees, funds, amountNeed }
-  const { left, ...sent } = await pricedOn(ctx, wish, costs)
-  return { ...sent, quote, room: { left, since, prices: fees, held, sweeping } }
+  const steps = quote === undefined ? [await tried(chain, wish)] : await partnerSteps(ctx, chain, routed, quote)
+  const costed = await pricedOn(ctx, wish, { own: steps, fees: snapshot.fees, funds, amountNeed })
+  return { ...costed, quote, snapshot }
 }
 
 function requestOf({ source, rawAmount, to, ends }: Wish): RouteRequest {
   return { ...ends, rawAmount, fromAddress: source.address, toAddress: to, slippageBps }
 }
 
-/** In the smallest unit, without what is promised; native ones in wei. */
-interface Funds {
-  readonly token: bigint
+/** Coin that may leave the wallet and its master, in wei. */
+interface Available {
   readonly native: bigint
   readonly masterNative: bigint
 }
@@ -258,39 +247,25 @@ function refuseShort(needs: readonly Need[]): void {
   if (balances.length > 0) throw fail('insufficient-balance', { balances })
 }
 
-/** A child that cannot pay for its gas signs for the settler where that may be; where not, its master sends it the gas. */
-async function pricedOn(ctx: Ctx, wish: Wish, costs: Costs): Promise<Sent> {
+/** A child that cannot pay for its gas signs for the relayer where that is possible; where not, its master sends it the gas. */
+async function pricedOn(ctx: Ctx, wish: Wish, costs: Costs): Promise<Costed> {
   const { nativeCoin } = wish.network
   if (nativeCoin === null) return pricedInToken(wish, costs)
   const native = { ...nativeCoin, address: undefined }
-  const { source, network, coin, rawAmount, choice } = wish
+  const { source, network, coin, choice } = wish
   const { own, fees, funds } = costs
   const isDirect = choice.route === 'direct' && coin.address !== undefined
-  if (isDirect && feeOf(own, fees) > funds.native) {
-    if (await canBeGasless(ctx, { source, network, coin, fees }))
-      return { steps: [], rawFee: 0n, feeCoin: native, left: { ...funds, token: funds.token - rawAmount } }
-  }
+  if (isDirect && feeOf(own, fees) > funds.native && (await canBeGasless(ctx, { source, network, coin, fees })))
+    return { steps: [], rawFee: 0n, feeCoin: native }
   return pricedInCoin(wish, native, costs)
 }
 
 /** Tempo: gas is paid in the token that moves, whatever is called. */
-function pricedInToken(
-  { coin }: Wish,
-  {
-    own,
-    fees,
-    amountNeed,
-  }: { readonly own: readonly PlannedStep[]; readonly fees: OfferedFees; readonly amountNeed: Need },
-): Sent {
-  const rawFee = feeInToken(gasOf(own), fees.maxFee, coin.decimals)
+function pricedInToken({ coin }: Wish, { own, fees, amountNeed }: Costs): Costed {
+  const gas = own.reduce((sum, { gasLimit }) => sum + gasLimit, 0n)
+  const rawFee = feeInToken(gas, fees.maxFee, coin.decimals)
   refuseShort([amountNeed, { ...amountNeed, required: rawFee }])
-  const left = { token: amountNeed.available - amountNeed.required - rawFee, native: 0n, masterNative: 0n }
-  const steps = own.map((step) => ({ ...step, feeToken: coin.address }))
-  return { steps, rawFee, feeCoin: coin, left }
-}
-
-function gasOf(steps: readonly PlannedStep[]): bigint {
-  return steps.reduce((sum, { gasLimit }) => sum + gasLimit, 0n)
+  return { steps: own.map((step) => ({ ...step, feeToken: coin.address })), rawFee, feeCoin: coin }
 }
 
 function feeOf(steps: readonly PlannedStep[], prices: Prices): bigint {
@@ -299,23 +274,21 @@ function feeOf(steps: readonly PlannedStep[], prices: Prices): bigint {
 
 interface Costs {
   readonly own: readonly PlannedStep[]
-  readonly fees: OfferedFees
-  readonly funds: Funds
+  readonly fees: Prices
+  readonly funds: Available
   readonly amountNeed: Need
 }
 
 /** A child that cannot pay for its gas is sent it by its master first. */
-function pricedInCoin(wish: Wish, native: Coin, { own, fees, funds, amountNeed }: Costs): Sent {
+function pricedInCoin(wish: Wish, native: Coin, { own, fees, funds, amountNeed }: Costs): Costed {
   const { source, coin, rawAmount } = wish
   const gas = feeOf(own, fees)
   const isChild = source.address !== source.masterAddress
   const spare = coin.address === undefined ? funds.native - rawAmount : funds.native
   const value = isChild ? topUpOf(gas, spare > 0n ? spare : 0n) : 0n
-  const token = coin.address === undefined ? 0n : funds.token - rawAmount
   if (value === 0n) {
     refuseShort([amountNeed, { coin: native, required: gas, available: funds.native }])
-    const left = { token, native: spare - gas, masterNative: 0n }
-    return { steps: own, rawFee: gas, feeCoin: native, left }
+    return { steps: own, rawFee: gas, feeCoin: native }
   }
   const topUp: PlannedStep = {
     kind: 'top-up',
@@ -327,12 +300,7 @@ function pricedInCoin(wish: Wish, native: Coin, { own, fees, funds, amountNeed }
   }
   const topUpGas = plainFee(fees)
   refuseShort([{ coin: native, required: value + topUpGas, available: funds.masterNative }])
-  const left = {
-    token,
-    native: (spare > 0n ? spare : 0n) + value - gas,
-    masterNative: funds.masterNative - value - topUpGas,
-  }
-  return { steps: [topUp, ...own], rawFee: gas + topUpGas, feeCoin: native, left }
+  return { steps: [topUp, ...own], rawFee: gas + topUpGas, feeCoin: native }
 }
 
 /** The coin that a stored transfer moves, and the one that its gas is paid in. */

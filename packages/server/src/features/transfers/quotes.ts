@@ -17,7 +17,7 @@ const sweptAtOnce = 1_000
 
 /** What a transfer would cost, how it would go and what arrives at least; moves nothing. A transfer may name the quote for 60 seconds. */
 export async function quoteTransfer(ctx: Ctx, request: NewTransferQuote): Promise<TransferQuote> {
-  const plan = await planTransfer(ctx, request, floorOfQuote)
+  const plan = await planTransfer(ctx, request, { readFloor: floorOfQuote })
   const row = rowOf(ctx, request, plan)
   await insertQuote(ctx.db, ctx.tenant, row)
   const { coin, toCoin, feeCoin, route, routeReason } = plan

@@ -1,15 +1,18 @@
+import { formatAmount, sameAddress } from '@purser/protocol'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
-import { lockSources, type OutgoingMovement, type PolicyOperation, reservePolicies } from '../wallets/index.ts'
-import { transferPurpose } from './follow.ts'
+import { areCovered, type Coin, contended, lockOwners } from '../funds/index.ts'
+import { countGas, type OutgoingMovement, type PolicyOperation, reservePolicies } from '../wallets/index.ts'
+import { claimOf, gasCostOf } from './claim.ts'
+import { fail } from './errors.ts'
 import { storeGasless } from './gasless/terms.ts'
 import type { Answered } from './outcome-store.ts'
 import type { TransferPlan } from './plan.ts'
 import { takeQuotes } from './quote-use.ts'
-import { haveRoom, overtakenBy } from './room.ts'
 import type { NewTransfer } from './schema.ts'
-import { insertSteps, insertTransfers, type StoredTransfer, type TransferId, type TransferPurpose } from './store.ts'
+import { storeSteps } from './steps.ts'
+import { insertTransfers, type StoredTransfer, type TransferId, type TransferPurpose } from './store.ts'
 
 /** A planned transfer that is to be made. */
 export interface Intent {
@@ -43,14 +46,15 @@ export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promis
   const [first] = intents
   if (first === undefined) return []
   const { ctx } = first
-  await lockPayers(ctx, tx, intents)
-  const rooms = await haveRoom(
-    ctx,
+  const claims = intents.map(({ plan }) => claimOf(ctx.tenant, plan))
+  const owners = claims.flatMap(({ wants }) => wants.map(({ place }) => place))
+  await lockOwners(
     tx,
-    intents.map(({ plan }) => plan),
+    owners.map(({ network, owner }) => ({ network: network.name, owner })),
   )
+  const covered = await areCovered(ctx, tx, claims)
   const named = intents.map((intent) => ({ ...intent, intent, transferId: newId('wtx', intent.ctx) }))
-  const fitting = named.filter((_, index) => rooms[index])
+  const fitting = named.filter((_, index) => covered[index])
   const counted = fitting.filter(({ purpose }) => purpose === 'transfer')
   const judged = await reservePolicies(ctx, tx, counted.map(movementOf))
   const denied = new Map(
@@ -60,23 +64,15 @@ export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promis
     }),
   )
   const made = fitting.filter(({ transferId }) => !denied.has(transferId))
+  for (const { purpose, plan, transferId: subjectId } of made) {
+    const gas = gasCostOf(plan)
+    const { masterWalletId } = plan.source
+    if (purpose === 'withdrawal' && gas !== undefined) await countGas(ctx, tx, { masterWalletId, subjectId, gas })
+  }
   await store(ctx, tx, made)
   return named.map(({ transferId, plan }, index) =>
-    rooms[index] ? (denied.get(transferId) ?? transferId) : overtakenBy(plan),
+    covered[index] ? (denied.get(transferId) ?? transferId) : contendedBy(plan),
   )
-}
-
-/** What pays for gas is weighed too, and a master pays for all its children: always after the wallets' own, so that none wait crosswise. */
-async function lockPayers({ tenant }: Ctx, tx: Tx, intents: readonly Intent[]): Promise<void> {
-  await lockSources(
-    tx,
-    tenant,
-    intents.map(({ plan }) => plan.source.id),
-  )
-  const masters = intents.flatMap(({ plan: { source, steps } }) =>
-    steps.some(({ sender }) => sender === source.masterAddress) ? [source.masterAddress] : [],
-  )
-  if (masters.length > 0) await lockSources(tx, tenant, masters)
 }
 
 type Named = Intent & { readonly intent: Intent; readonly transferId: TransferId }
@@ -86,39 +82,10 @@ async function store(ctx: Ctx, tx: Tx, made: readonly Named[]): Promise<void> {
   const unquoted = await takeQuotes(ctx, tx, made)
   if (unquoted.size > 0) throw new LeftOut(unquoted)
   await insertTransfers(tx, ctx.tenant, made.map(rowOf))
-  const own = made.filter(({ plan }) => plan.steps.length > 0)
-  if (own.length > 0) await storeSteps(ctx, tx, own)
-  const over = await storeGasless(
-    tx,
-    made.filter(({ plan }) => plan.steps.length === 0),
-  )
-  if (over.length > 0) throw new LeftOut(new Map(over.map(({ intent, plan }) => [intent, overtakenBy(plan)])))
-}
-
-/** Gives the first steps their nonces; those behind them get theirs when it is their turn. */
-async function storeSteps(ctx: Ctx, tx: Tx, made: readonly Named[]): Promise<void> {
-  const firsts = made.map(
-    ({
-      plan: {
-        network,
-        steps: [step],
-      },
-    }) => {
-      if (step === undefined) throw new Error('a transfer without steps')
-      return { account: step.sender, planned: { ...step, network, purpose: transferPurpose } }
-    },
-  )
-  const transactionIds = await ctx.lanes.planAll(tx, firsts)
-  await insertSteps(
-    tx,
-    made.flatMap(({ transferId, plan: { steps } }, index) =>
-      steps.map(({ to: toAddress, ...step }, position) => {
-        const transactionId = position === 0 ? (transactionIds[index] ?? null) : null
-        return { transferId, position, ...step, toAddress, transactionId }
-      }),
-    ),
-  )
-  for (const network of new Set(made.map(({ plan }) => plan.network))) tx.afterCommit(() => ctx.lanes.notify(network))
+  const gasless = made.filter(({ plan }) => plan.steps.length === 0)
+  const { nonces, over } = await storeGasless(tx, gasless)
+  if (over.length > 0) throw new LeftOut(new Map(over.map(({ intent, plan }) => [intent, contendedBy(plan)])))
+  await storeSteps(ctx, tx, made, nonces)
 }
 
 /** What the wallet's spend policy judges. */
@@ -132,10 +99,26 @@ function movementOf({
 }
 
 /** The same of a transfer that is only asked about. */
-export function outgoing({ toAddress }: NewTransfer, { source, coin, rawAmount }: TransferPlan): OutgoingMovement {
+export function outgoing({ toAddress }: NewTransfer, plan: TransferPlan): OutgoingMovement {
+  const { source, coin, rawAmount, route } = plan
   const { symbol: token, decimals } = coin
   const { masterWalletId } = source
-  return { masterWalletId, operation: 'transfer', token, rawAmount, decimals, recipient: toAddress }
+  const isToOwnMaster =
+    route === 'direct' && source.address !== source.masterAddress && sameAddress(toAddress, source.masterAddress)
+  const movement = { masterWalletId, operation: 'transfer', token, rawAmount, decimals, recipient: toAddress } as const
+  return { ...movement, isToOwnMaster, gas: gasCostOf(plan) }
+}
+
+/** The refusal where other requests reserved the money after the plan's snapshot; the plan is made again (`retryOnContention`). */
+export function contendedBy({ coin, rawAmount, rawFee, feeCoin }: TransferPlan): Error {
+  const shortage = (of: Coin, raw: bigint) => ({
+    token: of.symbol,
+    required: formatAmount(raw, of.decimals),
+    available: '0',
+  })
+  const isOne = coin.symbol === feeCoin.symbol || rawFee === 0n
+  const balances = isOne ? [shortage(coin, rawAmount + rawFee)] : [shortage(coin, rawAmount), shortage(feeCoin, rawFee)]
+  return fail('insufficient-balance', { balances }, contended)
 }
 
 function rowOf({ ctx, transferId, request, plan, purpose, answered }: Named): StoredTransfer {

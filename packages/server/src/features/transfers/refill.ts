@@ -4,13 +4,12 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { isProblem } from '../../platform/errors.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { findSource, lockSource } from '../wallets/index.ts'
-import { transferPurpose } from './follow.ts'
-import { canPay, type Purse, readPurse } from './purse.ts'
+import { plainGas, topUpOf } from '../funds/index.ts'
+import { findSource } from '../wallets/index.ts'
+import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { listWaiting, type WaitingRow } from './refill-store.ts'
 import { listSteps } from './route-store.ts'
-import { insertSteps, lockTransfers } from './store.ts'
-import { plainFee, plainGas, topUpOf } from './weigh.ts'
+import { lockTransfers } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
@@ -54,18 +53,23 @@ async function refillSafely(ctx: Work, network: Network, waiting: WaitingRow): P
 }
 
 async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise<void> {
-  const source = await findSource(ctx.db, forTenant(ctx, waiting).tenant, waiting.walletId)
+  const { tenant } = forTenant(ctx, waiting)
+  const source = await findSource(ctx.db, tenant, waiting.walletId)
   if (source === undefined) throw new Error('a transfer out of a wallet that there is not')
-  const purse = await readPurse(ctx, { network, address: source.masterAddress })
-  const value = await lackOf(ctx, waiting, purse)
+  const payer = await readPayer(ctx, tenant, { network, source, payer: 'master' })
+  const value = await lackOf(ctx, waiting, payer)
   if (value === 0n) return
   await ctx.lanes.prepare(network, source.masterAddress)
-  if (!(await storeRefill(ctx, waiting, { purse, value })))
+  if (!(await storeRefill(ctx, waiting, { payer, value })))
     ctx.log.warn({ transferId: waiting.transferId, value }, 'a master cannot pay for the gas that its child lacks')
 }
 
 /** What the child lacks for its next call, in wei; nothing while a block would take what it can offer. */
-async function lackOf(ctx: Work, waiting: WaitingRow, { network, prices }: Purse): Promise<bigint> {
+async function lackOf(
+  ctx: Work,
+  waiting: WaitingRow,
+  { place: { network }, snapshot: { fees } }: Payer,
+): Promise<bigint> {
   const { sender, nonce, value, gasLimit, dataBytes } = waiting
   const chain = ctx.chains.on(network)
   const [[held], { baseFee }, next] = await Promise.all([
@@ -74,32 +78,25 @@ async function lackOf(ctx: Work, waiting: WaitingRow, { network, prices }: Purse
     chain.transactionCount(sender, 'latest'),
   ])
   const native = held?.native ?? 0n
-  const beside = value + l1FeeOf(prices.l1Fee, dataBytes)
+  const beside = value + l1FeeOf(fees.l1Fee, dataBytes)
   if (next !== nonce || native >= beside + gasLimit * baseFee) return 0n
-  const dearest = prices.maxFee > waiting.maxFee ? prices.maxFee : waiting.maxFee
+  const dearest = fees.maxFee > waiting.maxFee ? fees.maxFee : waiting.maxFee
   return topUpOf(beside + gasLimit * dearest, native)
 }
 
 /** Under the master's lock, then the transfer's; answers whether the master can pay for it. */
 function storeRefill(
   ctx: Work,
-  { transferId, isRevoke, sender: child, ...tenant }: WaitingRow,
-  { purse, value }: { readonly purse: Purse; readonly value: bigint },
+  { transferId, isRevoke, sender: toAddress }: WaitingRow,
+  { payer, value }: { readonly payer: Payer; readonly value: bigint },
 ): Promise<boolean> {
-  const { network, address: sender, prices } = purse
   return ctx.db.tx(async (tx) => {
-    await lockSource(tx, forTenant(ctx, tenant).tenant, sender)
+    await lockPayer(tx, payer)
     const [transfer] = await lockTransfers(tx, [transferId])
     const steps = await listSteps(tx, transferId)
     const isUnderWay = steps.some(({ kind, doneAt }) => kind === 'refill' && doneAt === null)
     if (transfer === undefined || (transfer.endedAt !== null && !isRevoke) || isUnderWay) return true
-    if (!(await canPay(tx, purse, value + plainFee(prices)))) return false
-    const place = { transferId, position: steps.length }
-    const call = { data: '0x', value, gasLimit: plainGas } as const
-    const planned = { ...call, network, to: child, purpose: transferPurpose }
-    const transactionId = await ctx.lanes.plan(tx, sender, planned)
-    await insertSteps(tx, [{ ...place, ...call, kind: 'refill', sender, toAddress: child, transactionId }])
-    tx.afterCommit(() => ctx.lanes.notify(network))
-    return true
+    const step = { kind: 'refill', toAddress, data: '0x', value, gasLimit: plainGas } as const
+    return storeAuxiliary(ctx, tx, { transferId, payer }, step)
   })
 }

@@ -23,27 +23,3 @@ export async function lockToRevoke(tx: Tx, transferId: TransferId): Promise<bool
   )
   return row.isDue
 }
-
-/** What one account lets one contract take of one token. */
-interface Allowed {
-  readonly network: string
-  readonly owner: string
-  readonly token: string
-  readonly spender: string
-}
-
-/** Whether a transfer under way may still have the contract take something out of the wallet, or what allows it is being taken back. */
-export async function isApprovalBusy(db: Queryable, { network, owner, token, spender }: Allowed): Promise<boolean> {
-  const row = await db.one(
-    z.object({ is: z.boolean() }),
-    sql`
-    select exists (
-      select from transfers t join transfer_steps s on s.transfer_id = t.id and s.kind = 'partner' and s.done_at is null
-      where t.from_network = ${network} and t.from_address = ${owner} and t.ended_at is null and lower(s.to_address) = lower(${spender})
-    ) or exists (
-      select from transfers t join transfer_steps s on s.transfer_id = t.id and s.kind = 'revoke' and s.done_at is null
-      where t.from_network = ${network} and t.from_address = ${owner} and t.revoke_at is not null and lower(s.to_address) = lower(${token})
-    ) as is`,
-  )
-  return row.is
-}

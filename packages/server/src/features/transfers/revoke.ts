@@ -3,15 +3,15 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { lockSource } from '../wallets/index.ts'
-import { transferPurpose } from './follow.ts'
+import { feeOfCall, gasLimitOf } from '../funds/index.ts'
+import { findSource } from '../wallets/index.ts'
+import { endUnits, isUnitTaken } from './approval-store.ts'
+import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { nextLook } from './pace.ts'
 import { allowanceOf, encodeApproval } from './partner.ts'
-import { canPay, type Purse, readPurse } from './purse.ts'
-import { isApprovalBusy, listToRevoke, lockToRevoke, setRevokeAt } from './revoke-store.ts'
+import { listToRevoke, lockToRevoke, setRevokeAt } from './revoke-store.ts'
 import { listSteps } from './route-store.ts'
-import { insertSteps, type TransferRow } from './store.ts'
-import { feeOfCall, gasLimitOf } from './weigh.ts'
+import type { TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
@@ -49,17 +49,15 @@ const triesMax = 3
 async function look(ctx: Work, transfer: TransferRow): Promise<void> {
   const steps = await listSteps(ctx.db, transfer.id)
   const network = networkByName(transfer.fromNetwork)
-  const approve = steps.find(({ kind }) => kind === 'approve')
+  const approve = steps.findLast(({ kind, transactionId }) => kind === 'approve' && transactionId !== null)
   const partner = steps.find(({ kind }) => kind === 'partner')
-  if (network === undefined || approve === undefined || partner === undefined)
-    return setRevokeAt(ctx.db, transfer.id, null)
+  if (network === undefined || approve === undefined || partner === undefined) return finish(ctx, transfer)
   const { sender: owner, toAddress: token } = approve
   const approval = { network, owner, token, spender: partner.toAddress }
-  // A transfer that comes after has its own approval take this one's place: taking that back would keep it from going on.
-  if (approve.doneAt === null || (await isBusy(ctx.db, approval)))
+  if (approve.doneAt === null || (await isBusy(ctx.db, transfer, approval)))
     return setRevokeAt(ctx.db, transfer.id, nextLook(ctx, transfer.endedAt))
   const allowed = await allowanceOf(ctx.chains.on(network), token, approval)
-  if (allowed === 0n) return setRevokeAt(ctx.db, transfer.id, null)
+  if (allowed === 0n) return finish(ctx, transfer)
   const tried = steps.filter(({ kind }) => kind === 'revoke').map(({ transactionId }) => transactionId)
   if (tried.length > 0)
     ctx.log.warn({ transferId: transfer.id, tried }, 'an approval was not taken back by what was sent')
@@ -67,52 +65,57 @@ async function look(ctx: Work, transfer: TransferRow): Promise<void> {
   await revoke(ctx, transfer, approval)
 }
 
-function isBusy(db: Queryable, { network, ...approval }: Approval): Promise<boolean> {
-  return isApprovalBusy(db, { network: network.name, ...approval })
+/** Whether another transfer relies on what is approved: only for those that were under way before units were stored. */
+function isBusy(db: Queryable, transfer: TransferRow, { network, ...approval }: Approval): Promise<boolean> {
+  return isUnitTaken(db, transfer.id, { network: network.name, ...approval })
+}
+
+/** The next transfer at the same contract begins. */
+async function finish(ctx: Work, { id: transferId }: TransferRow): Promise<void> {
+  await setRevokeAt(ctx.db, transferId, null)
+  await endUnits(ctx.db, [transferId])
 }
 
 /** It is of one amount, and its contract is one that the service knows. */
-function leave(ctx: Work, { id: transferId }: TransferRow, { network, ...approval }: Approval): Promise<void> {
-  ctx.log.warn({ transferId, network: network.name, ...approval }, 'an approval stays')
-  return setRevokeAt(ctx.db, transferId, null)
+function leave(ctx: Work, transfer: TransferRow, { network, ...approval }: Approval): Promise<void> {
+  ctx.log.warn({ transferId: transfer.id, network: network.name, ...approval }, 'an approval stays')
+  return finish(ctx, transfer)
 }
 
 /** Leaves it where the wallet cannot pay for it, or the token refuses. */
 async function revoke(ctx: Work, transfer: TransferRow, approval: Approval): Promise<void> {
   const { network, owner, token } = approval
-  const purse = await readPurse(ctx, { network, address: owner })
+  const { tenant } = forTenant(ctx, transfer)
+  const source = await findSource(ctx.db, tenant, transfer.walletId)
+  if (source === undefined) throw new Error('a transfer out of a wallet that there is not')
+  const payer = await readPayer(ctx, tenant, { network, source, payer: 'source' })
   const data = encodeApproval(approval.spender, 0n)
   const trial = await ctx.chains.on(network).tryCall({ from: owner, to: token, data, value: 0n })
   const gasLimit = trial.ok ? gasLimitOf(trial.gas) : undefined
-  if (gasLimit === undefined || purse.left < feeOfCall({ gasLimit, data }, purse.prices))
+  if (gasLimit === undefined || payer.available < feeOfCall({ gasLimit, data }, payer.snapshot.fees))
     return leave(ctx, transfer, approval)
-  await store(ctx, transfer, { approval, purse, data, gasLimit })
+  await store(ctx, transfer, { approval, payer, data, gasLimit })
 }
 
 interface Revocation {
   readonly approval: Approval
-  readonly purse: Purse
+  readonly payer: Payer
   readonly data: Hex
   readonly gasLimit: bigint
 }
 
-/** Under the locks of the wallet, as payer of its own gas too, then of the transfer, which is looked at again whatever comes of it. */
-function store(ctx: Work, transfer: TransferRow, { approval, purse, data, gasLimit }: Revocation): Promise<void> {
-  const { network, owner: sender, token: toAddress, spender } = approval
+/** Under the lock of the wallet's funds, then of the transfer, which is followed again whatever comes of it. */
+function store(ctx: Work, transfer: TransferRow, { approval, payer, data, gasLimit }: Revocation): Promise<void> {
+  const { token: toAddress, spender } = approval
   const own = forTenant(ctx, transfer)
   return ctx.db.tx(async (tx) => {
-    await lockSource(tx, own.tenant, transfer.walletId)
-    await lockSource(tx, own.tenant, sender)
+    await lockPayer(tx, payer)
     if (!(await lockToRevoke(tx, transfer.id))) return
     await setRevokeAt(tx, transfer.id, nextLook(ctx, transfer.endedAt))
-    // Another approves, takes back or draws on the wallet since it was looked at.
-    if ((await isBusy(tx, approval)) || !(await canPay(tx, purse, feeOfCall({ gasLimit, data }, purse.prices)))) return
-    const place = { transferId: transfer.id, position: (await listSteps(tx, transfer.id)).length }
-    const call = { data, value: 0n, gasLimit }
-    const planned = { ...call, network, to: toAddress, purpose: transferPurpose }
-    const transactionId = await ctx.lanes.plan(tx, sender, planned)
-    await insertSteps(tx, [{ ...place, ...call, kind: 'revoke', sender, toAddress, transactionId }])
+    // Another transfer approves, takes back or reserves the coin since the wallet was read.
+    if (await isBusy(tx, transfer, approval)) return
+    const step = { kind: 'revoke', toAddress, data, value: 0n, gasLimit } as const
+    if (!(await storeAuxiliary(ctx, tx, { transferId: transfer.id, payer }, step))) return
     await own.audit(tx, { action: 'transfers.revoke', target: transfer.id, details: { token: toAddress, spender } })
-    tx.afterCommit(() => ctx.lanes.notify(network))
   })
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import type { RouteQuote } from '../../partners/routing/port.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
 import { columns, StepRow as Step, type StepRow, stepColumns, type TransferId, TransferRow } from './store.ts'
 
 export interface StepFee {
@@ -31,6 +33,25 @@ export async function markStepsFinal(tx: Tx, fees: readonly StepFee[], now: Date
     where s.transfer_id = f.id and s.position = f.position`)
 }
 
+/**
+ * What the own steps of transfers cost their wallets, as far as blocks say: a top-up counts with its value, and what the child pays out of it does
+ * not count again. In wei; on Tempo in the smallest unit of the token that pays.
+ */
+export async function listGasCosts(
+  tx: Tx,
+  transferIds: readonly TransferId[],
+): Promise<ReadonlyMap<TransferId, bigint>> {
+  const rows = await tx.many(
+    z.object({ id: id('wtx'), raw: z.string().transform((text) => BigInt(text)) }),
+    sql`
+    select transfer_id as id, (coalesce(sum(raw_fee) filter (where kind = 'top-up'), 0) + greatest(
+      coalesce(sum(value) filter (where kind = 'top-up' and raw_fee > 0), 0),
+      coalesce(sum(raw_fee) filter (where kind in ('send', 'approve', 'partner')), 0)))::text as raw
+    from transfer_steps where transfer_id = any(${transferIds}::text[]) group by transfer_id`,
+  )
+  return new Map(rows.map(({ id: transferId, raw }) => [transferId, raw]))
+}
+
 /** The steps' transactions are at their depth, or can never be in a block. */
 export async function markStepsDone(tx: Tx, steps: readonly StepRow[], now: Date): Promise<void> {
   await tx.run(sql`
@@ -52,6 +73,14 @@ export async function markLeft(
 /** When the follower looks at it next; null for not until something else happens. */
 export async function setLookAt(tx: Tx, transferId: TransferId, lookAt: Date | null): Promise<void> {
   await tx.run(sql`update transfers set look_at = ${lookAt} where id = ${transferId} and ended_at is null`)
+}
+
+/** The offer that a transfer is carried out by, in place of one that was over before it began. */
+export async function replaceQuote(tx: Tx, transferId: TransferId, quote: RouteQuote): Promise<void> {
+  await tx.run(sql`
+    update transfers set partner_reference = ${quote.reference}, quote_expires_at = ${quote.expiresAt}, raw_out = ${quote.rawOut.toString()},
+      raw_out_min = ${quote.rawOutMin.toString()}, look_at = null
+    where id = ${transferId} and ended_at is null`)
 }
 
 export async function setPartnerStatus(tx: Tx, transferId: TransferId, partnerStatus: string): Promise<void> {

@@ -12,6 +12,9 @@ const HexText = z.templateLiteral(['0x', z.string()])
 
 export type TransferId = Id<'wtx'>
 
+/** Name under which the lanes know the transactions of transfers. */
+export const transferPurpose = 'transfers.step'
+
 export const TransferRow = z.object({
   id: id('wtx'),
   organisationId: id('org'),
@@ -141,6 +144,13 @@ export async function insertSteps(tx: Tx, steps: readonly NewStep[]): Promise<vo
       ${steps.map(({ toAddress }) => toAddress)}::text[], ${steps.map(({ data }) => hexToBytes(data))}::bytea[],
       ${steps.map(({ value }) => value)}::numeric[], ${steps.map(({ gasLimit }) => gasLimit)}::numeric[],
       ${steps.map(({ transactionId }) => transactionId)}::text[])`)
+}
+
+/** Deletes the steps of a transfer of which none has a transaction. */
+export async function deleteSteps(tx: Tx, transferId: TransferId): Promise<void> {
+  await tx.run(sql`
+    delete from transfer_steps where transfer_id = ${transferId}
+      and not exists (select from transfer_steps s where s.transfer_id = ${transferId} and s.transaction_id is not null)`)
 }
 
 /** Ties a step to the transaction that carries it out; once, whoever comes second changes nothing and is answered false. */

@@ -5,6 +5,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
+import { retryOnContention } from '../funds/index.ts'
 import { keepRefusal, type PolicyOperation, underPolicy } from '../wallets/index.ts'
 import { answeredState } from './answering.ts'
 import { arrivedOf } from './arrived.ts'
@@ -12,7 +13,6 @@ import { fail } from './errors.ts'
 import type { Answered } from './outcome-store.ts'
 import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
 import { type Intent, LeftOut, storeTransfers } from './record.ts'
-import { notOvertaken } from './room.ts'
 import { recordTransfer } from './rounds.ts'
 import type { NewTransfer, Transfer, TransferListQuery } from './schema.ts'
 import { findOwnTransfer, listTransfers, type TransferId, type TransferRow } from './store.ts'
@@ -44,7 +44,7 @@ async function makeTransfer(
   request: NewTransfer,
   { operation, action, answered }: TransferKind & { readonly answered?: Answered },
 ): Promise<TransferId> {
-  return notOvertaken(async () => {
+  return retryOnContention(ctx, async () => {
     const plan = await planTransfer(ctx, request)
     await prepareTransfer(ctx, plan)
     const intent = { ctx, request, plan, purpose: 'transfer', operation, action, answered } as const
@@ -67,7 +67,7 @@ export interface Attached {
  * Makes a transfer together with another feature's row: both are stored or neither is. It waits for no block; an event reports the end.
  */
 export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write }: Attached): Promise<void> {
-  return notOvertaken(async () => {
+  return retryOnContention(ctx, async () => {
     const plan = await planTransfer(ctx, request)
     await prepareTransfer(ctx, plan)
     const intent = { ctx, request, plan, purpose: 'transfer', operation: 'transfer', answered: 'pending' } as const

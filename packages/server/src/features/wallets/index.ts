@@ -9,17 +9,20 @@ export { budgetChange, gasOfGasless, isGasless, signGasless } from './gasless.ts
 export { LegacyCoin, placeOf as legacyPlaceOf } from './legacy/coins.ts'
 export { requireLegacyWallet } from './legacy/legacy.ts'
 export { createAccountSigners } from './managed/signing.ts'
-export { findSource, isManagedAddress, lockSource, lockSources, type SourceWallet } from './managed/source-store.ts'
+export { findSource, isManagedAddress, type SourceWallet } from './managed/source-store.ts'
 export { PolicyDocument, type PolicyOperation } from './policy/document.ts'
 export { policyErrors } from './policy/errors.ts'
 export { overridePolicy } from './policy/policies.ts'
 export {
+  countGas,
+  type Gas,
   keepRefusal,
   type OutgoingMovement,
   policyWouldDeny,
   releasePolicy,
   reservePolicies,
   reservePolicy,
+  settleGas,
   underPolicy,
 } from './policy/reserve.ts'
 export { createWalletPorts } from './real-ports.ts'
@@ -34,11 +37,9 @@ export { walletRecounts } from './recount.ts'
 export { type IndexGaps, moveIndices } from './restore-store.ts'
 export { walletOperations } from './routes.ts'
 export { EvmAddress } from './schema.ts'
-export { type AmountOnHold, amountsOnHold } from './screening/deposit-store.ts'
 export { areLiveDepositsOnHold, releaseHolds } from './screening/holds.ts'
 export { screeningRecurring } from './screening/jobs.ts'
 export { hasNoSource } from './screening/next.ts'
 export { walletSweeps } from './sweep/jobs.ts'
 export { sweepRelays } from './sweep/relay.ts'
 export { tempoSweepHandler } from './sweep/tempo-handler.ts'
-export { sumUnderSweep } from './sweep/tempo-store.ts'

@@ -4,7 +4,6 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { findKeyOfAddress } from './managed/source-store.ts'
 import { amountsOnHold, listDueDeposits } from './screening/deposit-store.ts'
-import { listUnscreenedAmounts } from './sweep/frozen-store.ts'
 import { listSweeps } from './sweep/store.ts'
 import { listPlanned } from './sweep/tempo-store.ts'
 
@@ -92,17 +91,19 @@ test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
   ['the key of an address', (on) => findKeyOfAddress(on, `0x${'0'.repeat(36)}1234`)],
   ['a batch of deposits that all came due at one instant', (on) => listDueDeposits(on, new Date(), 100)],
   [
-    'what came of late to a thousand children',
+    'what is on hold at twenty children',
     (on) => {
-      const walletIds = Array.from({ length: 1_000 }, (_, n) => `cad_${n + 1}`)
-      const asked = { network: 'base-sepolia', asset: '0xtoken', walletIds }
-      return listUnscreenedAmounts(on, tenant, asked)
+      const place = { tenant, network: 'base-sepolia', token: '0xtoken', upTo: 1_000_000n } as const
+      return amountsOnHold(
+        on,
+        Array.from({ length: 20 }, (_, n) => ({ walletId: `cad_${n + 1}`, ...place })),
+      )
     },
   ],
   [
     'what is held of a wallet’s token',
     (on) => {
-      const asked = { network: 'base-sepolia', token: '0xtoken' } as const
+      const asked = { network: 'base-sepolia', token: '0xtoken', upTo: 1_000_000n } as const
       return amountsOnHold(on, [{ tenant, walletId: 'cad_1', ...asked }])
     },
   ],

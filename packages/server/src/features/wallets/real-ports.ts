@@ -2,7 +2,9 @@ import type { HdCurve } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
 import { createHoldingReader } from './balances/read.ts'
 import { createDeriveAddress } from './children/derive.ts'
+import { findBookedTo } from './deposits/cursor-store.ts'
 import { createWalletDirectory } from './receiving.ts'
+import { amountsOnHold } from './screening/deposit-store.ts'
 
 /** What this room adds to the ports of a process. */
 export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, curve: HdCurve) {
@@ -10,5 +12,6 @@ export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, c
     receivingWallets: createWalletDirectory(deps),
     readHolding: createHoldingReader(deps),
     deriveAddress: createDeriveAddress(curve),
+    deposits: { bookedTo: findBookedTo, amountsOnHold },
   }
 }

@@ -51,21 +51,6 @@ export async function insertGasless(tx: Tx, made: readonly NewGasless[]): Promis
     ) with ordinality as given (transfer_id, network, asset, from_address, nonce, valid_before, created_at, gas, place) order by place`)
 }
 
-/** The numbers of these accounts' newest gasless transfers; whatever has a greater one came after. An account that has none is not there. */
-export function listLastNumbers(
-  db: Queryable,
-  accounts: readonly { readonly network: string; readonly address: string }[],
-): Promise<{ address: string; number: bigint }[]> {
-  return db.many(
-    z.object({ address: z.string(), number: z.bigint() }),
-    sql`
-    select given.address, (select a.number from transfer_authorisations a
-      where a.network = given.network and a.from_address = given.address order by a.number desc limit 1) as number
-    from unnest(${accounts.map(({ network }) => network)}::text[], ${accounts.map(({ address }) => address)}::text[]) as given (network, address)
-    where exists (select from transfer_authorisations a where a.network = given.network and a.from_address = given.address)`,
-  )
-}
-
 /** Takes transfers of these networks that nobody has signed for yet, those that were tried less often first, and counts a try of each. */
 export function takeUnsigned(db: Queryable, networks: readonly string[], most: number): Promise<UnsignedRow[]> {
   return db.many(

@@ -3,10 +3,10 @@ import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { inLockOrder } from '../../../platform/db/lock-order.ts'
+import type { Coin, Prices } from '../../funds/index.ts'
 import { hasGasLeft, reserveForEach } from '../../plans/index.ts'
 import { gasOfGasless, isGasless, type SourceWallet } from '../../wallets/index.ts'
 import type { TransferId } from '../store.ts'
-import type { Coin, Prices } from '../weigh.ts'
 import { insertGasless, type NewGasless } from './store.ts'
 
 /** How long a signature is good. A transfer that the token refuses is reported as failed only after that, and its money is reserved until then. */
@@ -48,22 +48,25 @@ interface Wanted {
 
 /**
  * Stores what wallets of one tenant are to sign, with the gas out of the operator's budgets, in the order in which they came as long as these
- * last. Returns those for whom nothing is left, of whom nothing is stored.
+ * last. Returns the nonces of those that are stored, and those for whom nothing is left.
  */
-export async function storeGasless<T extends Wanted>(tx: Tx, wanted: readonly T[]): Promise<readonly T[]> {
+export async function storeGasless<T extends Wanted>(
+  tx: Tx,
+  wanted: readonly T[],
+): Promise<{ readonly nonces: ReadonlyMap<TransferId, Uint8Array>; readonly over: readonly T[] }> {
   const over: T[] = []
+  const nonces = new Map<TransferId, Uint8Array>()
   for (const [, some] of inLockOrder(Map.groupBy(wanted, ({ plan }) => plan.network.name))) {
     const [first] = some
     if (first === undefined) continue
     const nanoUsd = first.ctx.gasPrices.costOf(first.plan.network, gasOfGasless)
     const fitting = await reserveForEach(first.ctx, tx, first.plan.network, { nanoUsd, wanted: some.length })
-    await insertGasless(
-      tx,
-      some.slice(0, fitting).map((one) => gaslessOf(one, nanoUsd)),
-    )
+    const made = some.slice(0, fitting).map((one) => gaslessOf(one, nanoUsd))
+    await insertGasless(tx, made)
+    for (const { transferId, nonce } of made) nonces.set(transferId, nonce)
     over.push(...some.slice(fitting))
   }
-  return over
+  return { nonces, over }
 }
 
 function gaslessOf(

@@ -8,8 +8,7 @@ import { ByoWalletParams } from '../schema.ts'
 import { balancesOfByo, balancesOfChild, balancesOfMaster } from './balances.ts'
 import { Balance } from './schema.ts'
 
-const description =
-  'The native coin, where the chain has one, and the tokens of the wallet, as of a block that is at most one block time old.'
+const description = 'The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.'
 const output = z.array(Balance)
 const walletErrors = { 'wallet-not-found': fail.table['wallet-not-found'], ...chainErrors }
 

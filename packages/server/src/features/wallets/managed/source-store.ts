@@ -1,7 +1,7 @@
 import { type Address, checksumAddress } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Db, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Db, type Queryable, sql } from '../../../platform/db/db.ts'
 import { gatherByDb } from '../../../platform/db/gather.ts'
 import { id } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
@@ -59,21 +59,6 @@ async function listSources(db: Queryable, named: readonly Named[]): Promise<(Sou
 
 function nameOf({ tenant: { organisationId, environment }, walletId }: Named): string {
   return `${organisationId}/${environment}/${walletId}`
-}
-
-/** Lets one payment at a time out of a wallet be weighed against what it holds. */
-export function lockSource(tx: Tx, tenant: Tenant, walletId: string): Promise<void> {
-  return lockSources(tx, tenant, [walletId])
-}
-
-/** The same for several; in the order of their names, so that none wait crosswise. */
-export async function lockSources(tx: Tx, tenant: Tenant, walletIds: readonly string[]): Promise<void> {
-  const names = [...new Set(walletIds)]
-    .toSorted()
-    .map((walletId) => `wallet-source:${tenant.organisationId}/${tenant.environment}/${walletId}`)
-  await tx.run(sql`
-    select pg_advisory_xact_lock(hashtextextended(name, 0)) from
-      (select name from unnest(${names}::text[]) with ordinality as given (name, position) order by position offset 0) as ordered`)
 }
 
 const KeyRow = z.object({

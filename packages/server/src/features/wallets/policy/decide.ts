@@ -50,6 +50,20 @@ function ruleAgainst(policy: PolicyDocument, movement: Movement, usage: Usage): 
   return windows.find((window) => isOver(usage[window] + atto, caps[window]))
 }
 
+/**
+ * The window of the coin's cap that gas and top-ups would go over; undefined where the policy names no cap of the coin. A cap per transaction is of
+ * what is sent, not of what sending costs. `beside` is what else the same movement takes of the coin, in 1e-18 of it.
+ */
+export function gasRuleAgainst(
+  policy: PolicyDocument,
+  gas: { readonly token: string; readonly rawAmount: bigint; readonly decimals: number },
+  { usage, beside }: { readonly usage: Usage; readonly beside: bigint },
+): PolicyWindow | undefined {
+  const caps = Object.hasOwn(policy.tokens, gas.token) ? policy.tokens[gas.token] : undefined
+  const atto = attoOf(gas.rawAmount, gas.decimals) + beside
+  return windows.find((window) => isOver(usage[window] + atto, caps?.[window]))
+}
+
 function isOver(atto: bigint, text: string | undefined): boolean {
   const cap = capOf(text)
   return cap !== undefined && atto > cap

@@ -4,7 +4,7 @@ import type { Ctx, Tenant } from '../../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import { isProblem, type Problem } from '../../../platform/errors.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
-import { decide, type Movement, type PolicyRule, type Usage, windowStartsAt } from './decide.ts'
+import { decide, gasRuleAgainst, type PolicyRule, type Usage, windowStartsAt } from './decide.ts'
 import { attoOf, type PolicyDocument, type PolicyOperation } from './document.ts'
 import { failPolicy } from './errors.ts'
 import {
@@ -16,6 +16,7 @@ import {
   lockPolicy,
   markReleased,
   type NewReservation,
+  setAmounts,
   sumUsage,
 } from './store.ts'
 
@@ -30,6 +31,18 @@ export interface OutgoingMovement {
   readonly decimals: number
   /** An address, or the id of a bank account. */
   readonly recipient: string
+  /** From a child to its own master, which no policy refuses or counts. */
+  readonly isToOwnMaster?: boolean
+  readonly gas?: Gas | undefined
+}
+
+/** What a movement costs beside its amount, at most: gas and top-ups, in the smallest unit of what pays for them. */
+export interface Gas {
+  readonly token: string
+  readonly rawAmount: bigint
+  readonly decimals: number
+  /** Whether the master pays any of it. What a child pays to move money to its own master is counted and not refused. */
+  readonly isOfMaster: boolean
 }
 
 /**
@@ -48,14 +61,60 @@ export async function reservePolicy(
   if (await isReserved(tx, ctx.tenant, subjectId)) return
   const reservedAt = ctx.clock.now()
   await refuseDenied(tx, ctx.tenant, movement, reservedAt)
-  await insertReservations(tx, ctx.tenant, [reservationOf(movement, reservedAt)])
+  await insertReservations(tx, ctx.tenant, reservationsOf(movement, reservedAt))
 }
 
 type Reserving = OutgoingMovement & { readonly subjectId: string }
 
-function reservationOf(movement: Reserving, reservedAt: Date): NewReservation {
-  const { masterWalletId, operation, token, subjectId, rawAmount, decimals } = movement
-  return { subjectId, masterWalletId, operation, token, attoAmount: attoOf(rawAmount, decimals), reservedAt }
+function reservationsOf(movement: Reserving, reservedAt: Date): NewReservation[] {
+  const { masterWalletId, operation, token, subjectId, rawAmount, decimals, gas, isToOwnMaster } = movement
+  const amount = { subjectId, masterWalletId, operation, token, attoAmount: attoOf(rawAmount, decimals), reservedAt }
+  return [...(isToOwnMaster === true ? [] : [amount]), ...(gas === undefined ? [] : [gasOf(movement, gas, reservedAt)])]
+}
+
+function gasOf(
+  { masterWalletId, subjectId }: Pick<Reserving, 'masterWalletId' | 'subjectId'>,
+  gas: Gas,
+  reservedAt: Date,
+) {
+  const { token, rawAmount, decimals } = gas
+  const attoAmount = attoOf(rawAmount, decimals)
+  return {
+    subjectId: gasSubjectOf(subjectId),
+    masterWalletId,
+    operation: 'gas',
+    token,
+    attoAmount,
+    reservedAt,
+  } as const
+}
+
+/** The name under which a subject's gas is counted, apart from its amount, which is given back when it fails. */
+function gasSubjectOf(subjectId: string): string {
+  return `${subjectId} gas`
+}
+
+/**
+ * Counts gas that brings to its end what is under way already: a refill, a claim, an approval that is taken back. It is never refused, since the
+ * money would stay where it is.
+ */
+export function countGas(
+  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  tx: Tx,
+  paid: Pick<Reserving, 'masterWalletId' | 'subjectId'> & { readonly gas: Gas },
+): Promise<void> {
+  return insertReservations(tx, ctx.tenant, [gasOf(paid, paid.gas, ctx.clock.now())])
+}
+
+/** Corrects the gas of subjects to what it cost in the end, in 1e-18 of the coin; harmless twice. */
+export function settleGas(
+  tx: Tx,
+  costs: readonly { readonly subjectId: string; readonly attoAmount: bigint }[],
+): Promise<void> {
+  return setAmounts(
+    tx,
+    costs.map(({ subjectId, attoAmount }) => ({ subjectId: gasSubjectOf(subjectId), attoAmount })),
+  )
 }
 
 /**
@@ -80,7 +139,7 @@ export async function reservePolicies(
     await insertReservations(
       tx,
       ctx.tenant,
-      free.map((movement) => reservationOf(movement, reservedAt)),
+      free.flatMap((movement) => reservationsOf(movement, reservedAt)),
     )
   return refusals
 }
@@ -102,9 +161,8 @@ async function refusalOf(
 async function refuseDenied(tx: Tx, tenant: Tenant, movement: OutgoingMovement, now: Date): Promise<void> {
   const denial = await denialOf(tx, tenant, movement, now)
   if (denial === undefined) return
-  const { masterWalletId, operation, token, rawAmount, decimals, recipient } = movement
-  const amount = formatAmount(rawAmount, decimals)
-  throw failPolicy('policy-denied', { ...denial, masterWalletId, operation, token, amount, recipient })
+  const { masterWalletId, operation, recipient } = movement
+  throw failPolicy('policy-denied', { ...denial, masterWalletId, operation, recipient })
 }
 
 /** Gives back what a movement reserved, because it failed and the money is where it was; harmless twice, and for one that reserved nothing. */
@@ -122,6 +180,9 @@ export async function policyWouldDeny(
 
 interface Denial {
   readonly rule: PolicyRule
+  readonly token: string
+  /** What would leave, in whole tokens. */
+  readonly amount: string
   /** Of a cap: what it is, and what of it is used, in whole tokens. */
   readonly cap?: string
   readonly used?: string
@@ -130,25 +191,39 @@ interface Denial {
 async function denialOf(
   db: Queryable,
   tenant: Tenant,
-  asked: OutgoingMovement,
+  wanted: OutgoingMovement,
   now: Date,
 ): Promise<Denial | undefined> {
-  const policy = await findPolicy(db, tenant, asked.masterWalletId)
+  const policy = await findPolicy(db, tenant, wanted.masterWalletId)
   if (policy === undefined) return undefined
-  const { perHour, perDay, perMonth } = windowStartsAt(now.getTime())
-  const since = { perHour: instantOf(perHour), perDay: instantOf(perDay), perMonth: instantOf(perMonth) }
-  const usage = await sumUsage(db, tenant, asked, since)
-  const movement: Movement = {
-    operation: asked.operation,
-    token: { symbol: asked.token, decimals: asked.decimals },
-    rawAmount: asked.rawAmount,
-    recipient: parseAddress(asked.recipient) ?? asked.recipient,
+  const { document } = policy
+  const usageOf = (token: string) => {
+    const { perHour, perDay, perMonth } = windowStartsAt(now.getTime())
+    const since = { perHour: instantOf(perHour), perDay: instantOf(perDay), perMonth: instantOf(perMonth) }
+    return sumUsage(db, tenant, { masterWalletId: wanted.masterWalletId, token }, since)
   }
-  const verdict = decide(policy.document, movement, usage)
-  return verdict.allowed ? undefined : explained(verdict.rule, policy.document.tokens[asked.token], usage)
+  const { operation, token, rawAmount, decimals, gas, isToOwnMaster } = wanted
+  if (isToOwnMaster !== true) {
+    const usage = await usageOf(token)
+    const recipient = parseAddress(wanted.recipient) ?? wanted.recipient
+    const verdict = decide(document, { operation, token: { symbol: token, decimals }, rawAmount, recipient }, usage)
+    const amount = formatAmount(rawAmount, decimals)
+    if (!verdict.allowed) return { token, amount, ...explained(verdict.rule, document.tokens[token], usage) }
+  }
+  if (gas === undefined || gas.rawAmount === 0n || (isToOwnMaster === true && !gas.isOfMaster)) return undefined
+  const usage = await usageOf(gas.token)
+  const beside = isToOwnMaster !== true && gas.token === token ? attoOf(rawAmount, decimals) : 0n
+  const rule = gasRuleAgainst(document, gas, { usage, beside })
+  if (rule === undefined) return undefined
+  const amount = formatAmount(gas.rawAmount, gas.decimals)
+  return { token: gas.token, amount, ...explained(rule, document.tokens[gas.token], usage) }
 }
 
-function explained(rule: PolicyRule, caps: PolicyDocument['tokens'][string] | undefined, usage: Usage): Denial {
+function explained(
+  rule: PolicyRule,
+  caps: PolicyDocument['tokens'][string] | undefined,
+  usage: Usage,
+): Pick<Denial, 'rule' | 'cap' | 'used'> {
   if (rule === 'operation' || rule === 'recipient' || rule === 'token') return { rule }
   const cap = caps?.[rule]
   if (cap === undefined) throw new Error('a cap refused that the policy does not have')

@@ -88,7 +88,7 @@ export function sumUsage(
 export interface NewReservation {
   readonly subjectId: string
   readonly masterWalletId: MasterWalletId
-  readonly operation: PolicyOperation
+  readonly operation: PolicyOperation | 'gas'
   readonly token: string
   readonly attoAmount: bigint
   readonly reservedAt: Date
@@ -138,4 +138,16 @@ export async function markReleased(tx: Tx, tenant: Tenant, subjectId: string, no
     update policy_reservations set released_at = ${now}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and subject_id = ${subjectId}
       and released_at is null`)
+}
+
+/** Corrects what subjects take, of whichever tenant: a subject's id is its own. */
+export async function setAmounts(
+  tx: Tx,
+  amounts: readonly Pick<NewReservation, 'subjectId' | 'attoAmount'>[],
+): Promise<void> {
+  if (amounts.length === 0) return
+  await tx.run(sql`
+    update policy_reservations p set atto_amount = given.amount
+    from unnest(${amounts.map(({ subjectId }) => subjectId)}::text[], ${amounts.map(({ attoAmount }) => attoAmount)}::numeric[]) as given (id, amount)
+    where p.subject_id = given.id`)
 }

@@ -1,8 +1,9 @@
-import { type Address, type NetworkName, networkByName } from '@purser/protocol'
+import { networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { type Id, id } from '../../../platform/ids.ts'
+import type { AmountOnHold, HoldQuestion } from '../../funds/index.ts'
 import { AmlStatus } from '../schema.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
@@ -92,22 +93,7 @@ export async function markPendingDepositsDue(tx: Tx, now: Date): Promise<void> {
     where direction = 'in' and aml_status = 'pending' and aml_due_at > ${now}`)
 }
 
-const AmountOnHold = z.object({
-  /** What is left of flagged money. */
-  frozen: Raw,
-  /** What came from senders whom no source has judged. */
-  unscreened: Raw,
-})
-/** What of a managed wallet's token is on hold, in its smallest unit. */
-export type AmountOnHold = z.output<typeof AmountOnHold>
-
-/** A token of a managed wallet. */
-export interface HoldQuestion {
-  readonly tenant: Tenant
-  readonly walletId: string
-  readonly network: NetworkName
-  readonly token: Address
-}
+const AmountRow = z.object({ frozen: Raw, unscreened: Raw, notFinal: Raw })
 
 /**
  * What is on hold at managed wallets, in the order of the questions: what may move is the balance less what is frozen and unscreened, never
@@ -117,18 +103,21 @@ export interface HoldQuestion {
 export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[]): Promise<AmountOnHold[]> {
   const each = <T>(read: (question: HoldQuestion) => T): T[] => questions.map(read)
   const place = sql`w.organisation_id = q.organisation_id and w.environment = q.environment and w.wallet_id = q.wallet_id
-        and w.network = q.network and lower(w.token) = q.token and w.direction = 'in' and w.status <> 'withdrawn'`
+        and w.network = q.network and lower(w.token) = q.token and w.direction = 'in' and w.status <> 'withdrawn'
+        and w.block_number <= q.up_to`
   return db.many(
-    AmountOnHold,
+    AmountRow,
     sql`
     select
       (select coalesce(sum(frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and frozen_raw_amount > 0) as frozen,
       (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and aml_status = 'pending'
-        and on_hold) as unscreened
+        and on_hold) as unscreened,
+      (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and status = 'pending'
+        and not (aml_status = 'pending' and on_hold)) as not_final
     from unnest(
       ${each(({ tenant }) => tenant.organisationId)}::text[], ${each(({ tenant }) => tenant.environment)}::text[],
       ${each(({ walletId }) => walletId)}::text[], ${each(({ network }) => network)}::text[],
-      ${each(({ token }) => token.toLowerCase())}::text[]
-    ) with ordinality as q (organisation_id, environment, wallet_id, network, token, place) order by q.place`,
+      ${each(({ token }) => token.toLowerCase())}::text[], ${each(({ upTo }) => upTo)}::bigint[]
+    ) with ordinality as q (organisation_id, environment, wallet_id, network, token, up_to, place) order by q.place`,
   )
 }

@@ -68,7 +68,7 @@ const managed = () => newId('mwt', world.server.deps)
 
 async function frozenIn(walletId: string): Promise<bigint> {
   const tenant = { organisationId: org.id, environment: 'test' } as const
-  const asked = { network: 'base-sepolia', token: usdc ?? '0x' } as const
+  const asked = { network: 'base-sepolia', token: usdc ?? '0x', upTo: 1_000_000_000n } as const
   const [held] = await amountsOnHold(world.database.db, [{ tenant, walletId, ...asked }])
   return held?.frozen ?? -1n
 }

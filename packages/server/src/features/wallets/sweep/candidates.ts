@@ -1,9 +1,8 @@
 import type { Address } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
+import type { Ctx, Tenant } from '../../../platform/ctx.ts'
 import type { ChildAddressId } from '../../../platform/ids.ts'
+import { type Place, readFunds, type Snapshot } from '../../funds/index.ts'
 import { failNamed } from './errors.ts'
-import { listFrozenAmounts, listUnscreenedAmounts } from './frozen-store.ts'
-import { listLanes } from './paying-store.ts'
 import { sweepChildrenMax } from './schema.ts'
 import { type CandidateRow, findScannedTo, listChildrenBehind, listNamedChildren } from './store.ts'
 import type { SweepTerms } from './terms.ts'
@@ -19,8 +18,8 @@ export interface Funded {
   readonly rawAmount: bigint
   /** What screening froze there, which stays. */
   readonly frozenRawAmount: bigint
-  /** On Tempo: whatever takes this nonce of the child's or a later one came after its balance was read. */
-  readonly nextNonce: bigint
+  /** What the child was found to have, by which the reservation is judged. */
+  readonly snapshot: Snapshot
 }
 
 export interface Candidates {
@@ -73,38 +72,26 @@ async function scan(ctx: Ctx, terms: SweepTerms, first: number): Promise<Candida
   return { funded, scannedTo: behind, isPartial: true }
 }
 
-/**
- * Children with the nonces that they give next. On Tempo without those that have a transfer which no block shows yet: what they hold is
- * promised, and they are left to the next sweep. Read before the balance, so that what a block takes in between is missed by neither.
- */
-async function resting(
-  ctx: Ctx,
-  { network }: SweepTerms,
-  children: readonly CandidateRow[],
-): Promise<(CandidateRow & Pick<Funded, 'nextNonce'>)[]> {
-  if (network.nativeCoin !== null) return children.map((child) => ({ ...child, nextNonce: 0n }))
-  const addresses = children.map(({ address }) => address)
-  const lanes = new Map((await listLanes(ctx.db, network.name, addresses)).map((lane) => [lane.address, lane]))
-  return children.flatMap((child) => {
-    const { nextNonce = 0n, isPaying = false } = lanes.get(child.address) ?? {}
-    return isPaying ? [] : [{ ...child, nextNonce }]
+/** Those of the children that may send enough, as of a block whose deposits are booked. */
+async function fundedOf(ctx: Ctx, { network, token, rawAmountMin }: SweepTerms, children: readonly CandidateRow[]) {
+  if (children.length === 0) return []
+  const places = children.map(({ id, address }) => placeOf(ctx.tenant, { network, token }, { id, address }))
+  const { snapshot, spendable } = await readFunds(ctx, network, places)
+  return children.flatMap(({ id, address }, index): Funded[] => {
+    const { available = 0n, frozen = 0n, reserved = 0n } = spendable[index] ?? {}
+    // On Tempo a transfer under way may have to offer more for its gas, which the token pays.
+    const isPaying = network.nativeCoin === null && reserved > 0n
+    return isPaying || available < rawAmountMin
+      ? []
+      : [{ id, address, rawAmount: available, frozenRawAmount: frozen, snapshot }]
   })
 }
 
-async function fundedOf(ctx: Ctx, terms: SweepTerms, asked: readonly CandidateRow[]): Promise<Funded[]> {
-  const children = await resting(ctx, terms, asked)
-  if (children.length === 0) return []
-  const questions = children.map(({ address }) => ({ account: address, tokens: [terms.token.address] }))
-  const holdings = await ctx.chains.on(terms.network).holdings(questions)
-  const held = children.map((child, index) => ({ child, raw: holdings[index]?.tokens[0] ?? 0n }))
-  const enough = held.filter(({ raw }) => raw >= terms.rawAmountMin)
-  const { network, token } = terms
-  const place = { network: network.name, asset: token.address, walletIds: enough.map(({ child }) => child.id) }
-  const frozen = await listFrozenAmounts(ctx.db, ctx.tenant, place)
-  const unscreened = await listUnscreenedAmounts(ctx.db, ctx.tenant, place)
-  return enough.flatMap(({ child: { id, address, nextNonce }, raw }) => {
-    const frozenRawAmount = frozen.get(id) ?? 0n
-    const rawAmount = raw - frozenRawAmount - (unscreened.get(id) ?? 0n)
-    return rawAmount >= terms.rawAmountMin ? [{ id, address, rawAmount, frozenRawAmount, nextNonce }] : []
-  })
+/** The token of a sweep at one of its children. */
+export function placeOf(
+  tenant: Tenant,
+  { network, token }: Pick<SweepTerms, 'network' | 'token'>,
+  { id: walletId, address: owner }: Pick<Funded, 'id' | 'address'>,
+): Place {
+  return { tenant, network, walletId, owner, coin: token }
 }

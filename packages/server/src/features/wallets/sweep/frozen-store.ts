@@ -28,22 +28,3 @@ export async function listFrozenAmounts(
   )
   return new Map(rows.map((row) => [row.walletId, row.amount]))
 }
-
-/** What is on hold at these wallets until a source has judged its sender, by wallet. */
-export async function listUnscreenedAmounts(
-  db: Queryable,
-  tenant: Tenant,
-  asked: Holdings,
-): Promise<ReadonlyMap<string, bigint>> {
-  if (asked.walletIds.length === 0) return new Map()
-  const rows = await db.many(
-    AmountRow,
-    sql`
-    select wallet_id, sum(raw_amount)::text as amount from wallet_transactions
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = any(${asked.walletIds}::text[])
-      and network = ${asked.network} and lower(token) = lower(${asked.asset}) and direction = 'in' and status <> 'withdrawn'
-      and aml_status = 'pending' and on_hold
-    group by wallet_id`,
-  )
-  return new Map(rows.map((row) => [row.walletId, row.amount]))
-}

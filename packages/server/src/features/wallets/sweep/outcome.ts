@@ -2,16 +2,20 @@ import { type Network, networkByName } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { inLockOrder } from '../../../platform/db/lock-order.ts'
+import { endReservations } from '../../funds/index.ts'
 import { type Closing, close, type TenantAudit } from '../../relayer/index.ts'
 import { budgetChange } from '../gasless.ts'
 import { type EndedRow, lockSweeps, markEnded, type TransferEnd } from './relay-store.ts'
 import { markCompleted } from './store.ts'
 import { lockPlanned } from './tempo-store.ts'
-import type { TransferKey } from './transfer-store.ts'
+import { subjectOf, type TransferKey } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 /** How a transfer ended, and what its transaction cost the operator, in wei. */
 export type End = TransferEnd & { readonly wei: bigint }
+
+/** Ends, and reasons of failures, after which the authorization was used, or may have been seen by others and be used. */
+const mayStillLeave: ReadonlySet<string> = new Set(['swept', 'not-received', 'transfer-failed'])
 
 /**
  * Ends transfers, and their sweeps where they were the last, in the caller's transaction. Returns what it closes with: the gas that they reserved
@@ -21,20 +25,20 @@ export async function endTransfers(ctx: System, tx: Tx, ends: readonly End[]): P
   const sweepIds = [...new Set(ends.map(({ sweepId }) => sweepId))]
   await lockSweeps(tx, sweepIds)
   const ended = await markEnded(tx, ends)
+  await endReservations(
+    tx,
+    ended.map((row) => ({ subjectId: subjectOf(row), isBack: !mayStillLeave.has(row.failureReason ?? 'swept') })),
+  )
   await markCompleted(tx, sweepIds, ctx.clock.now())
-  const wei = new Map(ends.map((end) => [nameOf(end), end.wei]))
+  const wei = new Map(ends.map((end) => [subjectOf(end), end.wei]))
   const gas = ended.map((row) => {
-    const used = ctx.gasPrices.worthOf(networkOf(row.network), wei.get(nameOf(row)) ?? 0n)
+    const used = ctx.gasPrices.worthOf(networkOf(row.network), wei.get(subjectOf(row)) ?? 0n)
     return budgetChange(row, used - row.gasReservedNanoUsd)
   })
   const groups = Map.groupBy(ended, ({ organisationId, environment, status, txHash, failureReason }) =>
     [organisationId, environment, status, txHash, failureReason].join(' '),
   )
   return { gas, audits: inLockOrder<readonly EndedRow[]>(groups).flatMap(([, own]) => auditOf(own)) }
-}
-
-function nameOf({ sweepId, childAddressId }: TransferKey): string {
-  return `${sweepId} ${childAddressId}`
 }
 
 function auditOf(ended: readonly EndedRow[]): TenantAudit[] {

@@ -5,17 +5,17 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { defineErrors } from '../../../platform/errors.ts'
 import { type MasterWalletId, newId, type SweepId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
+import { areCovered, insertReservations, lockOwners, type NewReservation, waitForDeposits } from '../../funds/index.ts'
 import { gasErrors, reserveForEach } from '../../plans/index.ts'
 import { fail as failWallet } from '../errors.ts'
 import { gasOfGasless } from '../gasless.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
-import { lockSources } from '../managed/source-store.ts'
-import { type Candidates, type Funded, gatherCandidates } from './candidates.ts'
-import { listPaidSince, lockStoring } from './paying-store.ts'
+import { type Candidates, type Funded, gatherCandidates, placeOf } from './candidates.ts'
 import type { SweepRequest } from './schema.ts'
 import {
   insertSweep,
   insertTransfers,
+  lockStoring,
   markCompleted,
   markScannedTo,
   type NewTransfer,
@@ -24,6 +24,7 @@ import {
 } from './store.ts'
 import { getSweep } from './sweeps.ts'
 import { type SweepTerms, sweepTerms } from './terms.ts'
+import { subjectOf } from './transfer-store.ts'
 
 const failGas = defineErrors(gasErrors)
 
@@ -41,6 +42,7 @@ export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: 
   const wallet = await requireMasterWallet(ctx, walletId)
   if (wallet.retiredAt !== null) throw failWallet('wallet-retired')
   const terms = sweepTerms(ctx, wallet, request, 'request')
+  await waitForDeposits(ctx, terms.network)
   const sweepId = await storeSweep(ctx, terms, await gatherCandidates(ctx, terms))
   return new Reply(202, await getSweep(ctx, { id: walletId, sweepId }))
 }
@@ -51,17 +53,20 @@ export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: 
  */
 export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates): Promise<SweepId> {
   return ctx.db.tx(async (tx) => {
-    const funded = await lockResting(ctx, tx, terms, candidates)
+    const funded = await lockCovered(ctx, tx, terms, candidates)
     const sweep = sweepOf(ctx, terms, candidates)
     await insertSweep(tx, ctx.tenant, sweep)
     const gasOfEach = terms.network.nativeCoin === null ? gasOfTempoTransfer : gasOfGasless
     const gasReservedNanoUsd = ctx.gasPrices.costOf(terms.network, gasOfEach)
+    const transfers = transfersOf(ctx, funded)
     const taken = await insertTransfers(
       tx,
       ctx.tenant,
       { ...transferTerms(terms, sweep), gasReservedNanoUsd },
-      transfersOf(ctx, funded),
+      transfers,
     )
+    const reserved = transfers.filter(({ childAddressId }) => taken.has(childAddressId))
+    await insertReservations(tx, ctx.tenant, reservationsOf(terms, sweep.id, reserved))
     await reserveGas(ctx, tx, terms.network, { nanoUsd: gasReservedNanoUsd, wanted: taken.size })
     if (taken.size === 0) await markCompleted(tx, [sweep.id], sweep.createdAt)
     await noteScan(ctx, tx, terms, candidates)
@@ -72,25 +77,43 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
   })
 }
 
-/**
- * On Tempo, a transfer behind a sweep of all there is could not pay its fee. So children are held here as transfers hold the wallets that
- * they weigh: who has come before is seen, and left to the next sweep, and whoever comes after sees this one.
- */
-async function lockResting(
-  { tenant }: Ctx,
-  tx: Tx,
-  { network }: SweepTerms,
-  { funded }: Candidates,
-): Promise<readonly Funded[]> {
-  if (network.nativeCoin !== null || funded.length === 0) return funded
+/** Locks the children, and answers those whose money no other request has reserved since it was read; the others are left to the next sweep. */
+async function lockCovered(ctx: Ctx, tx: Tx, terms: SweepTerms, { funded }: Candidates): Promise<readonly Funded[]> {
+  if (funded.length === 0) return funded
   await lockStoring(tx)
-  await lockSources(
+  const network = terms.network.name
+  await lockOwners(
     tx,
-    tenant,
-    funded.map(({ id }) => id),
+    funded.map(({ address }) => ({ network, owner: address })),
   )
-  const paying = await listPaidSince(tx, network.name, funded)
-  return funded.filter(({ address }) => !paying.has(address))
+  const claims = funded.map((child) => {
+    const want = { place: placeOf(ctx.tenant, terms, child), rawAmount: child.rawAmount, gasLimit: 0n, dataBytes: 0 }
+    return { snapshot: child.snapshot, wants: [want] }
+  })
+  const covered = await areCovered(ctx, tx, claims)
+  return funded.filter((_, index) => covered[index])
+}
+
+/** The gas of a sweep is the operator's; only the token is the child's. */
+function reservationsOf(
+  { network, token }: SweepTerms,
+  sweepId: SweepId,
+  transfers: readonly NewTransfer[],
+): NewReservation[] {
+  const isSigned = network.nativeCoin !== null
+  return transfers.map(({ childAddressId, from: owner, rawAmount, nonce }) => ({
+    network: network.name,
+    owner,
+    asset: token.symbol,
+    reason: 'sweep',
+    subjectId: subjectOf({ sweepId, childAddressId }),
+    part: 0,
+    rawAmount,
+    gasLimit: 0n,
+    dataBytes: 0,
+    transactionId: null,
+    authorizationNonce: isSigned ? nonce : null,
+  }))
 }
 
 function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }: Candidates): SweepRow {

@@ -105,6 +105,14 @@ export async function markScannedTo(
     on conflict (master_wallet_id, token) do update set scanned_to = excluded.scanned_to`)
 }
 
+/**
+ * Lets one sweep at a time be stored under the locks of its children: each locks up to a thousand, and PostgreSQL has space for some
+ * thousands of locks in all.
+ */
+export async function lockStoring(tx: Tx): Promise<void> {
+  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('wallets.sweeps', 0))`)
+}
+
 export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Promise<void> {
   await tx.run(sql`
     insert into sweeps (id, organisation_id, environment, master_wallet_id, chain, network, token, decimals, trigger, is_partial, status, created_at, completed_at)

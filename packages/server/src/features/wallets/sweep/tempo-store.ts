@@ -3,8 +3,6 @@ import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
 
-const Sum = z.object({ raw: z.string().transform((text) => BigInt(text)) })
-
 /** Transfers of a network that have no transaction yet and whose senders are screened: those that were tried less often first, then the oldest. */
 export function listPlanned(
   db: Queryable,
@@ -86,18 +84,4 @@ export function listInTransactions(
 export async function markHash(tx: Tx, transactionId: string, txHash: string): Promise<void> {
   await tx.run(sql`
     update sweep_transfers set tx_hash = ${txHash} where chain_transaction_id = ${transactionId} and status = 'sent'`)
-}
-
-/** What sweeps will still take of a token from an address, in its smallest unit. */
-export async function sumUnderSweep(
-  db: Queryable,
-  place: { readonly network: string; readonly asset: string; readonly address: string },
-): Promise<bigint> {
-  const { raw } = await db.one(
-    Sum,
-    sql`
-    select coalesce(sum(raw_amount), 0)::text as raw from sweep_transfers
-    where network = ${place.network} and asset = ${place.asset} and from_address = ${place.address} and status in ('planned', 'signed', 'sent')`,
-  )
-  return raw
 }

@@ -2,13 +2,13 @@ import { type Address, encodeTransfer, type Network, tokenBySymbol } from '@purs
 import type { PlannedTransaction } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
-import { lockSource } from '../managed/source-store.ts'
+import { assignReservations } from '../../funds/index.ts'
 import { frozenOnes } from './frozen.ts'
 import { endPlanned } from './outcome.ts'
 import { gasOfTempoTransfer } from './request.ts'
 import { tempoSweepPurpose } from './tempo-handler.ts'
 import { assignTransaction, countSent, listExpired, listPlanned, lockPlanned, markTried } from './tempo-store.ts'
-import type { TransferRow } from './transfer-store.ts'
+import { subjectOf, type TransferRow } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -96,12 +96,12 @@ async function send(ctx: System, network: Network, { transfer, feeToken }: Turn)
   await ctx.lanes.prepare(network, transfer.fromAddress)
   const planned = { network, ...callOf(transfer), ...sponsoredBy(feeToken) }
   const isFrozen = await ctx.db.tx(async (tx) => {
-    // As payments out of a wallet are weighed: whoever weighs the child's money sees this transfer, or has its nonce before.
-    await lockSource(tx, transfer, transfer.childAddressId)
     const held = await lockPlanned(tx, transfer, 'screened')
     if (held === undefined) return false
     if ((await frozenOnes(tx, [held])).size > 0) return true
-    await assignTransaction(tx, [held], await ctx.lanes.plan(tx, held.fromAddress, planned))
+    const transactionId = await ctx.lanes.plan(tx, held.fromAddress, planned)
+    await assignTransaction(tx, [held], transactionId)
+    await assignReservations(tx, { subjectId: subjectOf(held), part: 0 }, transactionId)
     tx.afterCommit(() => ctx.lanes.notify(network))
     return false
   })

@@ -25,6 +25,11 @@ export const TransferRow = z.object({
 export type TransferRow = z.output<typeof TransferRow>
 export type TransferKey = Pick<TransferRow, 'sweepId' | 'childAddressId'>
 
+/** The name of a sweep's transfer among relays and reservations. */
+export function subjectOf({ sweepId, childAddressId }: TransferKey): string {
+  return `${sweepId} ${childAddressId}`
+}
+
 /** Of `sweep_transfers t`. */
 export const columns = sql`t.sweep_id, t.child_address_id, t.organisation_id, t.environment, t.network, t.asset, t.from_address, t.to_address, t.raw_amount,
   t.frozen_raw_amount, t.nonce, t.valid_before, t.created_at`

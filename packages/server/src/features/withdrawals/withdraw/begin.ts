@@ -3,7 +3,8 @@ import { fail as failPartner } from '../../../partners/errors.ts'
 import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { Problem } from '../../../platform/errors.ts'
-import { type NewTransfer, notOvertaken, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
+import { dropReservations, retryOnContention } from '../../funds/index.ts'
+import { type NewTransfer, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
 import { findCustomerOfAccount } from '../bank-accounts/payout-account-store.ts'
 import { end } from './end.ts'
 import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
@@ -78,13 +79,14 @@ async function whyNotWanted(partner: OffRamp, payoutId: string): Promise<Fault |
 async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}`): Promise<void> {
   try {
     const request = transferOf(row, toAddress)
-    // What another request drew in the same moment is no lack of money: the wallet is weighed again.
-    await notOvertaken(async () => {
-      const plan = await planTransfer(ctx, request)
+    // What another request reserved in the same moment is no lack of money: the transfer is planned again.
+    await retryOnContention(ctx, async () => {
+      const plan = await planTransfer(ctx, request, { except: row.id })
       await prepareTransfer(ctx, plan)
       await ctx.db.tx(async (tx) => {
         const { transferId, status } = await lockWithdrawal(tx, ctx.tenant, row.id)
         if (transferId !== null || status === 'failed') return
+        await dropReservations(tx, row.id)
         const stored = await storeTransfer(ctx, tx, { request, plan })
         await setTransfer(tx, ctx.tenant, row.id, stored)
       })

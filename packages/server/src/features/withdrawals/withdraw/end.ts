@@ -2,6 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import type { PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import { dropReservations } from '../../funds/index.ts'
 import { releasePolicy } from '../../wallets/index.ts'
 import { markCompleted, markConverted, markFailed, markRefunded, type WithdrawalRow } from './store.ts'
 
@@ -20,6 +21,7 @@ export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund
   const payload = { withdrawalId: row.id, reason, failedAt: at.toISOString() }
   const eventId = await ctx.publish(tx, 'withdrawal.failed', payload)
   if (isUnspent) await releasePolicy(tx, ctx.tenant, row.id, at)
+  await dropReservations(tx, row.id)
   await markFailed(tx, ctx.tenant, row.id, { at, eventId, reason, refund })
   const { walletId: from, transferId } = row
   await ctx.audit(tx, { action: 'withdrawals.failed', target: row.id, details: { from, reason, refund, transferId } })

@@ -3,12 +3,14 @@ import type { z } from 'zod'
 import { fail as failPartner } from '../../../partners/errors.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform, Problem } from '../../../platform/errors.ts'
 import { id, type MasterWalletId, newId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { networkFor } from '../../chains/index.ts'
-import { findHashes, planTransfer } from '../../transfers/index.ts'
+import { areCovered, insertReservations, lockOwners, retryOnContention } from '../../funds/index.ts'
+import { contendedBy, findHashes, planTransfer, type TransferPlan } from '../../transfers/index.ts'
 import { findSource, reservePolicy, underPolicy } from '../../wallets/index.ts'
 import { isCurrency } from '../bank-accounts/details.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
@@ -41,8 +43,15 @@ const usualDays = { GBP: 1, EUR: 1, USD: 3 } as const
  * signed is refused; a partner or chain that does not answer now is asked again later.
  */
 export async function createWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Withdrawal> {
-  const { row, masterWalletId } = await weigh(ctx, request)
+  const withdrawalId = await retryOnContention(ctx, () => store(ctx, request))
+  return goOn(ctx, withdrawalId)
+}
+
+/** Stores the withdrawal with what it reserves: no partner is asked for a payout of money that another request has reserved. */
+async function store(ctx: Ctx, request: NewWithdrawal): Promise<WithdrawalId> {
+  const { row, masterWalletId, plan } = await planWithdrawal(ctx, request)
   await underPolicy(ctx, async (tx) => {
+    await reserveFunds(ctx, tx, row, plan)
     const { token: symbol, rawAmount, decimals, bankAccountId: recipient } = row
     const movement = { masterWalletId, operation: 'withdraw', token: symbol, rawAmount, decimals, recipient } as const
     await reservePolicy(ctx, tx, { ...movement, subjectId: row.id })
@@ -53,7 +62,26 @@ export async function createWithdrawal(ctx: Ctx, request: NewWithdrawal): Promis
     await ctx.audit(tx, { action: 'withdrawals.create', target: row.id, details })
     await ctx.idempotency?.commit(tx, row.id)
   })
-  return goOn(ctx, row.id)
+  return row.id
+}
+
+/** Until its transfer reserves the same. */
+async function reserveFunds(
+  ctx: Ctx,
+  tx: Tx,
+  { id: subjectId, rawAmount }: NewWithdrawalRow,
+  plan: TransferPlan,
+): Promise<void> {
+  const { source, network, coin, snapshot } = plan
+  const owner = source.address
+  await lockOwners(tx, [{ network: network.name, owner }])
+  const place = { tenant: ctx.tenant, network, walletId: source.id, owner, coin }
+  const want = { rawAmount, gasLimit: 0n, dataBytes: 0 }
+  const [isCovered] = await areCovered(ctx, tx, [{ snapshot, wants: [{ place, ...want }] }])
+  if (isCovered !== true) throw contendedBy(plan)
+  const none = { transactionId: null, authorizationNonce: null }
+  const row = { network: network.name, owner, asset: coin.symbol, reason: 'withdrawal', subjectId, part: 0 } as const
+  await insertReservations(tx, ctx.tenant, [{ ...row, ...want, ...none }])
 }
 
 /** The present state, for a repeat of a request whose answer was never given. */
@@ -79,14 +107,16 @@ async function answer(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal>
   return shownOne(ctx, row)
 }
 
-interface Weighed {
+interface Planned {
   readonly row: NewWithdrawalRow
   /** Whose spend policy judges it. */
   readonly masterWalletId: MasterWalletId
+  /** Of its transfer, as a payment to itself. */
+  readonly plan: TransferPlan
 }
 
 /** Refuses what cannot be paid out, before anything is stored and before the partner is asked for a payout. */
-async function weigh(ctx: Ctx, request: NewWithdrawal): Promise<Weighed> {
+async function planWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Planned> {
   const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
   if (source === undefined) throw fail('wallet-not-found')
   const account = await findBankAccount(ctx.db, ctx.tenant, request.bankAccountId)
@@ -99,7 +129,7 @@ async function weigh(ctx: Ctx, request: NewWithdrawal): Promise<Weighed> {
   // As a payment to itself: the partner says where the tokens go only once it is asked for a payout.
   const { fromWalletId, fromWalletType, chain, amount } = request
   const moved = { fromChain: chain, toChain: chain, fromToken: token.symbol, toToken: token.symbol }
-  const { rawAmount } = await planTransfer(ctx, {
+  const plan = await planTransfer(ctx, {
     fromWalletId,
     fromWalletType,
     ...moved,
@@ -117,7 +147,7 @@ async function weigh(ctx: Ctx, request: NewWithdrawal): Promise<Weighed> {
     network: network.name,
     token: token.symbol,
     decimals: token.decimals,
-    rawAmount,
+    rawAmount: plan.rawAmount,
     bankAccountId: account.id,
     currency: account.currency,
     reference: request.reference ?? null,
@@ -126,7 +156,7 @@ async function weigh(ctx: Ctx, request: NewWithdrawal): Promise<Weighed> {
     partnerAccountId: known.accountId,
     createdAt: ctx.clock.now(),
   }
-  return { row, masterWalletId: source.masterWalletId }
+  return { row, masterWalletId: source.masterWalletId, plan }
 }
 
 function tokenOf(network: Network, symbol: string): TokenInfo {

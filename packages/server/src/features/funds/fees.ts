@@ -55,12 +55,27 @@ export function gasLimitOf(triedGas: bigint): bigint {
   return triedGas === plainGas ? plainGas : (triedGas * 6n) / 5n
 }
 
-/** What gas costs and what the network takes beside it, by which a transaction is weighed. */
+/** What gas costs and what the network takes beside it, by which a transaction's cost is counted. */
 export type Prices = Pick<OfferedFees, 'maxFee' | 'l1Fee'>
 
 /** Most wei that a transaction costs beside the value that it moves: what its account must have when a node takes it. */
-export function feeOfCall(call: { readonly gasLimit: bigint; readonly data: Hex }, { maxFee, l1Fee }: Prices): bigint {
-  return call.gasLimit * maxFee + l1FeeOf(l1Fee, call.data.length / 2 - 1)
+export function feeOfCall(
+  { gasLimit, data }: { readonly gasLimit: bigint; readonly data: Hex },
+  prices: Prices,
+): bigint {
+  return feeOfGas({ gasLimit, dataBytes: bytesOf(data) }, prices)
+}
+
+export function bytesOf(data: Hex): number {
+  return data.length / 2 - 1
+}
+
+/** The same, by the number of bytes of its call data. */
+export function feeOfGas(
+  { gasLimit, dataBytes }: { readonly gasLimit: bigint; readonly dataBytes: number },
+  { maxFee, l1Fee }: Prices,
+): bigint {
+  return gasLimit * maxFee + l1FeeOf(l1Fee, dataBytes)
 }
 
 /** Most wei that a plain payment of the coin costs beside its value. */

@@ -1,0 +1,28 @@
+import { networkByName } from '@purser/protocol'
+import type { Recurring } from '../../platform/job.ts'
+import { deleteEnded, listEndedNetworks, markEnded } from './store.ts'
+
+const keptSeconds = 3_600
+const deletedMax = 10_000
+
+/**
+ * Deletes reservations that no balance needs any more. Harmless twice: what is marked stays marked, and what is deleted is gone. The block is the
+ * head of one node; a node that invents a low one makes rows go sooner, but never before `keptSeconds`.
+ */
+export const pruneReservations: Recurring = {
+  name: 'funds.prune-reservations',
+  everyMs: 30_000,
+  async run(ctx) {
+    for (const name of await listEndedNetworks(ctx.db)) {
+      const network = networkByName(name)
+      if (network === undefined || !ctx.chains.configured.includes(network)) continue
+      const head = await ctx.chains
+        .on(network)
+        .head()
+        .catch((error: unknown) => ctx.log.warn({ err: error, network: name }, 'reservations could not be pruned'))
+      if (head !== undefined) await markEnded(ctx.db, name, head.number)
+    }
+    for (let deleted = deletedMax; deleted === deletedMax; )
+      deleted = await deleteEnded(ctx.db, { seconds: keptSeconds, most: deletedMax })
+  },
+}

@@ -1,0 +1,185 @@
+import { type Address, networkByName, tokenBySymbol } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { aWorld, type Org, type World } from '../../../test/world.ts'
+import type { Tenant } from '../../platform/ctx.ts'
+import { sql } from '../../platform/db/db.ts'
+import { newId } from '../../platform/ids.ts'
+import { areCovered, type Claim } from './reserve.ts'
+import type { Place, Snapshot } from './snapshot.ts'
+import { spendableOf } from './snapshot.ts'
+import {
+  assignReservations,
+  deleteEnded,
+  endReservations,
+  insertReservations,
+  markEnded,
+  type NewReservation,
+  readNow,
+} from './store.ts'
+
+const network = networkByName('base-sepolia')
+const usdc = network && tokenBySymbol(network, 'USDC')
+if (network === undefined || usdc === undefined || network.nativeCoin === null) throw new Error('no such token')
+const ether = { ...network.nativeCoin, address: undefined }
+
+let world: World
+let org: Org
+let tenant: Tenant
+
+beforeAll(async () => {
+  world = await aWorld({ config: { role: 'api' }, rpcUrls: { 'base-sepolia': ['http://127.0.0.1:1'] } })
+  org = await world.organisation()
+  tenant = { organisationId: org.id, environment: 'test' }
+})
+afterAll(() => world?.stop())
+
+let accounts = 0
+function anAccount(): Address {
+  accounts += 1
+  return `0x${accounts.toString(16).padStart(40, '0')}`
+}
+
+function placeOf(owner: Address, coin: Place['coin'] = usdc as Place['coin']): Place {
+  if (network === undefined) throw new Error('no network')
+  return { tenant, network, walletId: 'mwt_none', owner, coin }
+}
+
+interface Seen {
+  readonly balance: bigint
+  readonly nonce?: bigint
+  readonly used?: readonly bigint[]
+  readonly ageMs?: number
+}
+
+/** What a quorum would have said of an account. */
+async function snapshotOf(owner: Address, { balance, nonce = 0n, used = [], ageMs = 0 }: Seen): Promise<Snapshot> {
+  const now = await readNow(world.database.db)
+  const balances = new Map([
+    ['USDC', balance],
+    ['ETH', balance],
+  ])
+  if (network === undefined) throw new Error('no network')
+  return {
+    ...{ network, block: 10n, newest: 10n, readAt: new Date(now.getTime() - ageMs) },
+    fees: { maxFee: 2n, priorityFee: 1n, l1Fee: 0n },
+    owners: new Map([[owner, { nonce, balances, used }]]),
+  }
+}
+
+let subjects = 0
+
+async function reserve(owner: Address, own: Partial<NewReservation> = {}): Promise<string> {
+  subjects += 1
+  const subjectId = `subject-${subjects}`
+  const usual = { network: 'base-sepolia', owner, asset: 'USDC', reason: 'transfer', subjectId, part: 0 } as const
+  const cost = { rawAmount: 40n, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
+  await world.database.db.tx((tx) => insertReservations(tx, tenant, [{ ...usual, ...cost, ...own }]))
+  return own.subjectId ?? subjectId
+}
+
+/** A transaction of a lane with this nonce. */
+async function aTransaction(sender: Address, nonce: bigint, status = 'sent') {
+  const id = newId('ctx', world.server.deps)
+  await world.database.db.run(sql`
+    insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, purpose, status, created_at)
+    values (${id}, 'base-sepolia', ${sender}, ${nonce}, ${sender}, '', 0, 21000, 'test', ${status}, now())`)
+  return id
+}
+
+async function available(snapshot: Snapshot, place: Place): Promise<bigint> {
+  const [spendable] = await spendableOf(world.database.db, world.server.deps, [{ snapshot, place }])
+  return spendable?.available ?? -1n
+}
+
+test('a reservation counts until its nonce is in the block whose balance is read, whatever was written down of it', async () => {
+  const owner = anAccount()
+  const transactionId = await aTransaction(owner, 5n)
+  await reserve(owner, { transactionId })
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 5n }), placeOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 60n, nonce: 6n }), placeOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 5n }), placeOf(owner)), 'undone').toBe(60n)
+})
+
+test('a step that has no nonce yet counts however many its account has sent, and from its nonce on as the others do', async () => {
+  const owner = anAccount()
+  const subjectId = await reserve(owner, { part: 1 })
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 9n }), placeOf(owner))).toBe(60n)
+  const transactionId = await aTransaction(owner, 9n)
+  await world.database.db.tx((tx) => assignReservations(tx, { subjectId, part: 1 }, transactionId))
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 9n }), placeOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 60n, nonce: 10n }), placeOf(owner))).toBe(60n)
+})
+
+test('an authorization counts until the block says that it is used', async () => {
+  const owner = anAccount()
+  const subjectId = await reserve(owner, { authorizationNonce: new Uint8Array(32).fill(7) })
+  const { seq } = await world.database.db.one(
+    z.object({ seq: z.bigint() }),
+    sql`select seq from reservations where subject_id = ${subjectId}`,
+  )
+  expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 99n }), placeOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 60n, used: [seq] }), placeOf(owner))).toBe(60n)
+  expect(await available(await snapshotOf(owner, { balance: 60n, used: [seq + 1n] }), placeOf(owner))).toBe(20n)
+})
+
+test('gas counts in the coin at the fee of the day until it is signed, and then at the fee that was signed', async () => {
+  const owner = anAccount()
+  const transactionId = await aTransaction(owner, 0n)
+  await reserve(owner, { asset: 'ETH', rawAmount: 1n, gasLimit: 10n, transactionId })
+  const snapshot = await snapshotOf(owner, { balance: 100n })
+  expect(await available(snapshot, placeOf(owner, ether))).toBe(100n - 1n - 20n)
+  await world.database.db.run(sql`
+    insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
+    values (${transactionId}, 1, 'base-sepolia', ${`0x${transactionId}`}, '', 5, 1, now())`)
+  expect(await available(snapshot, placeOf(owner, ether))).toBe(100n - 1n - 50n)
+})
+
+function claim(snapshot: Snapshot, place: Place, rawAmount: bigint): Claim {
+  return { snapshot, wants: [{ place, rawAmount, gasLimit: 0n, dataBytes: 0 }] }
+}
+
+function covered(claims: readonly Claim[]): Promise<readonly boolean[]> {
+  return world.database.db.tx((tx) => areCovered(world.server.deps, tx, claims))
+}
+
+test('claims are covered in their order, a large one that is not covered takes nothing from a small one behind it', async () => {
+  const owner = anAccount()
+  const [place, snapshot] = [placeOf(owner), await snapshotOf(owner, { balance: 100n })]
+  const claims = [70n, 1_000_000n, 30n, 1n].map((raw) => claim(snapshot, place, raw))
+  expect(await covered(claims)).toEqual([true, false, true, false])
+})
+
+test('claims by two snapshots of one wallet count each other', async () => {
+  const owner = anAccount()
+  const [older, newer] = [await snapshotOf(owner, { balance: 100n }), await snapshotOf(owner, { balance: 120n })]
+  expect(await covered([claim(older, placeOf(owner), 90n), claim(newer, placeOf(owner), 31n)])).toEqual([true, false])
+  expect(await covered([claim(older, placeOf(owner), 90n), claim(newer, placeOf(owner), 30n)])).toEqual([true, true])
+})
+
+test('a snapshot that is older than a minute covers nothing, since reservations of its time may be forgotten', async () => {
+  const owner = anAccount()
+  const stale = await snapshotOf(owner, { balance: 100n, ageMs: 61_000 })
+  const fresh = await snapshotOf(owner, { balance: 100n, ageMs: 50_000 })
+  expect(await covered([claim(stale, placeOf(owner), 1n), claim(fresh, placeOf(owner), 1n)])).toEqual([false, true])
+})
+
+test('what can never be sent is given back at the end, and what was sent stays until every reader has passed its block', async () => {
+  const { db } = world.database
+  const owner = anAccount()
+  const subjectId = await reserve(owner, { transactionId: await aTransaction(owner, 0n, 'final') })
+  await reserve(owner, { subjectId, part: 1, rawAmount: 7n })
+  await reserve(owner, { subjectId, part: 2, rawAmount: 3n, authorizationNonce: new Uint8Array(32).fill(8) })
+  const before = await snapshotOf(owner, { balance: 100n })
+  expect(await available(before, placeOf(owner))).toBe(50n)
+  await db.tx((tx) => endReservations(tx, [{ subjectId, isBack: false }]))
+  expect(await available(before, placeOf(owner))).toBe(57n)
+  await markEnded(db, 'base-sepolia', 2_000_000_000n)
+  await deleteEnded(db, { seconds: -1, most: 10 })
+  expect(await available(before, placeOf(owner)), 'the watcher is behind its block').toBe(57n)
+  await db.run(sql`update deposit_cursors set scanned = 2000000000 where network = 'base-sepolia'`)
+  await deleteEnded(db, { seconds: 600, most: 10 })
+  expect(await available(before, placeOf(owner)), 'it has just ended').toBe(57n)
+  await deleteEnded(db, { seconds: -1, most: 10 })
+  expect(await available(before, placeOf(owner))).toBe(100n)
+})

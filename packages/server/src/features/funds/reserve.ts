@@ -1,0 +1,97 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { feeInToken, feeOfGas } from './fees.ts'
+import { type Place, type Snapshot, snapshotMsMax, spendableOf } from './snapshot.ts'
+import { readNow } from './store.ts'
+
+/** What one step takes from one place. */
+export interface Want {
+  readonly place: Place
+  readonly rawAmount: bigint
+  readonly gasLimit: bigint
+  readonly dataBytes: number
+}
+
+/** What one subject wants to reserve, judged by the snapshot that it was planned with. */
+export interface Claim {
+  readonly snapshot: Snapshot
+  readonly wants: readonly Want[]
+  /** What the subject itself brings to a place before it takes from it: a top-up of its gas. */
+  readonly brings?: { readonly place: Place; readonly rawAmount: bigint } | undefined
+}
+
+/**
+ * Whether each claim is covered by what its snapshot shows and all other reservations leave, in their order: each that is covered counts for those
+ * behind it. Call it under the owners' locks (`lockOwners`), in the transaction that inserts the reservations. A snapshot that is older than
+ * `snapshotMsMax` covers nothing.
+ */
+export async function areCovered(
+  ctx: Pick<Ctx, 'deposits'>,
+  tx: Tx,
+  claims: readonly Claim[],
+): Promise<readonly boolean[]> {
+  const oldest = (await readNow(tx)).getTime() - snapshotMsMax
+  const seen = new Map<Snapshot, Map<string, Place>>()
+  for (const { snapshot, wants } of claims) {
+    const places = seen.get(snapshot) ?? new Map<string, Place>()
+    seen.set(snapshot, places)
+    for (const { place } of wants) places.set(nameOf(place), place)
+  }
+  const each = [...seen].flatMap(([snapshot, places]) =>
+    [...places].map(([name, place]) => ({ snapshot, name, place })),
+  )
+  const amounts = await spendableOf(tx, ctx, each)
+  const available = new Map<Snapshot, Map<string, bigint>>()
+  for (const [index, { snapshot, name }] of each.entries()) {
+    const own = available.get(snapshot) ?? new Map<string, bigint>()
+    available.set(snapshot, own.set(name, amounts[index]?.available ?? 0n))
+  }
+  const taken = new Map<string, bigint>()
+  return claims.map(({ snapshot, wants, brings }) => {
+    const needs = new Map<string, bigint>()
+    for (const want of wants) add(needs, nameOf(want.place), costOf(want, snapshot))
+    const covers = ([name, need]: readonly [string, bigint]): boolean => {
+      const own = brings !== undefined && nameOf(brings.place) === name ? need - brings.rawAmount : need
+      return own <= 0n || own <= (available.get(snapshot)?.get(name) ?? 0n) - (taken.get(name) ?? 0n)
+    }
+    if (snapshot.readAt.getTime() < oldest || ![...needs].every(covers)) return false
+    for (const [name, need] of needs) add(taken, name, need)
+    return true
+  })
+}
+
+function add(sums: Map<string, bigint>, name: string, amount: bigint): void {
+  sums.set(name, (sums.get(name) ?? 0n) + amount)
+}
+
+function nameOf({ network, owner, coin }: Place): string {
+  return `${network.name} ${owner} ${coin.symbol}`
+}
+
+/** At most, in the smallest unit of the place's coin. */
+function costOf({ place: { network, coin }, rawAmount, gasLimit, dataBytes }: Want, { fees }: Snapshot): bigint {
+  if (gasLimit === 0n) return rawAmount
+  if (network.nativeCoin === null) return rawAmount + feeInToken(gasLimit, fees.maxFee, coin.decimals)
+  return rawAmount + feeOfGas({ gasLimit, dataBytes }, fees)
+}
+
+const contendedMsMax = 10_000
+
+/** Marks a refusal that is of the moment: another request reserved the money after the snapshot. */
+export const contended = new Error('another request reserved the money since it was read')
+
+/**
+ * Repeats work that another request got ahead of, from its snapshot on, for ten seconds at most: what is refused is refused for what there is.
+ * Each repeat follows a reservation that somebody else made, so that one of several is always served.
+ */
+export async function retryOnContention<T>({ clock }: Pick<Ctx, 'clock'>, work: () => Promise<T>): Promise<T> {
+  const until = clock.now().getTime() + contendedMsMax
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      const isContended = error instanceof Error && error.cause === contended
+      if (!isContended || clock.now().getTime() >= until) throw error
+    }
+  }
+}

@@ -1,0 +1,231 @@
+import type { Address, Network } from '@purser/protocol'
+import { bytesToHex } from '@purser/protocol'
+import { fail as failChain } from '../../chain/errors.ts'
+import type { OfferedFees, StateQuestion } from '../../chain/port.ts'
+import { instantOf } from '../../platform/clock.ts'
+import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Db, Queryable } from '../../platform/db/db.ts'
+import { gather } from '../../platform/db/gather.ts'
+import { pause } from '../../platform/work/loop.ts'
+import { type Coin, feeInToken } from './fees.ts'
+import { listAuthorizations, listSenders, readNow, sumReserved } from './store.ts'
+
+/** A token or the coin at a managed wallet. */
+export interface Place {
+  readonly tenant: Tenant
+  readonly network: Network
+  readonly walletId: string
+  readonly owner: Address
+  readonly coin: Coin
+  /** A subject whose own reservations do not count. */
+  readonly except?: string | undefined
+}
+
+interface OwnerState {
+  /** Its transaction count in the block; 0 where no transaction of it was under way. */
+  readonly nonce: bigint
+  /** By symbol, in the smallest unit. Undefined where the quorum did not agree on one. */
+  readonly balances: ReadonlyMap<string, bigint | undefined>
+  /** The reservations, by their `seq`, whose authorization is used in the block. */
+  readonly used: readonly bigint[]
+}
+
+/** What accounts had in one block, which is deep enough to count on and whose deposits are booked. */
+export interface Snapshot {
+  readonly network: Network
+  readonly block: bigint
+  /** The height that would be deep enough if its deposits were booked. */
+  readonly newest: bigint
+  /** By the database's clock, before anything was read. */
+  readonly readAt: Date
+  readonly fees: OfferedFees
+  readonly owners: ReadonlyMap<string, OwnerState>
+}
+
+type Deps = Pick<Ctx, 'db' | 'chains' | 'deposits'>
+
+/** Longest that a snapshot is used, in milliseconds by the database's clock. */
+export const snapshotMsMax = 60_000
+
+const rounds = new WeakMap<Db, Map<string, (places: readonly Place[]) => Promise<Snapshot>>>()
+
+/** Reads what the accounts of one network have. Callers at the same time share one snapshot, which begins after all of them called. */
+export function readSnapshot(deps: Deps, network: Network, places: readonly Place[]): Promise<Snapshot> {
+  const networks = rounds.get(deps.db) ?? new Map<string, (places: readonly Place[]) => Promise<Snapshot>>()
+  rounds.set(deps.db, networks)
+  const read =
+    networks.get(network.name) ??
+    gather<readonly Place[], Snapshot>({ itemsMax: 128, roundsMax: 1 }, async (batches) => {
+      const snapshot = await readOnce(deps, network, batches.flat())
+      return batches.map(() => snapshot)
+    })
+  networks.set(network.name, read)
+  return read(places)
+}
+
+async function readOnce({ db, chains, deposits }: Deps, network: Network, places: readonly Place[]): Promise<Snapshot> {
+  const chain = chains.on(network)
+  const owners = [...new Set(places.map(({ owner }) => owner))]
+  const [readAt, bookedTo, senders, authorizations, fees] = await Promise.all([
+    readNow(db),
+    deposits.bookedTo(db, network.name),
+    listSenders(db, network.name, owners),
+    listAuthorizations(db, network.name, owners),
+    chain.offeredFees(),
+  ])
+  if (bookedTo === undefined) throw failChain('chain-unavailable', {}, new Error('no deposits are booked yet'))
+  const coins = new Map(places.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
+  const tokens = new Map(network.tokens.map(({ symbol, address }) => [symbol, address]))
+  const questions: Reading[] = [
+    ...owners.flatMap((owner): Reading[] =>
+      senders.has(owner) ? [{ owner, state: { account: owner, count: 'transactions' } }] : [],
+    ),
+    ...[...coins.values()].map(({ owner, coin }): Reading => {
+      return { owner, symbol: coin.symbol, state: { account: owner, asset: coin.address ?? 'coin' } }
+    }),
+    ...authorizations.flatMap(({ seq, owner: name, asset, nonce }): Reading[] => {
+      const [token, owner] = [tokens.get(asset), owners.find((one) => one === name)]
+      if (token === undefined || owner === undefined) return []
+      return [{ owner, seq, state: { account: owner, token, authorization: bytesToHex(nonce) } }]
+    }),
+  ]
+  const states = questions.map(({ state }) => state)
+  const { block, newest, values } = await chain.stateAt(states, { atMost: bookedTo })
+  const answers = questions.map((question, index) => ({ ...question, value: values[index] }))
+  const byOwner = Map.groupBy(answers, ({ owner }) => owner)
+  return {
+    network,
+    block: block.number,
+    newest,
+    readAt,
+    fees,
+    owners: new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)])),
+  }
+}
+
+interface Reading {
+  readonly owner: Address
+  readonly state: StateQuestion
+  /** Of a balance. */
+  readonly symbol?: string
+  /** Of an authorization. */
+  readonly seq?: bigint
+}
+
+function stateOf(answers: readonly (Reading & { readonly value: bigint | undefined })[]): OwnerState {
+  const count = answers.find(({ state }) => 'count' in state)
+  if (count !== undefined && count.value === undefined)
+    throw failChain('chain-unavailable', {}, new Error('too few nodes agree on a nonce'))
+  return {
+    nonce: count?.value ?? 0n,
+    balances: new Map(answers.flatMap(({ symbol, value }) => (symbol === undefined ? [] : [[symbol, value]]))),
+    used: answers.flatMap(({ seq, value }) => (seq === undefined || value !== 1n ? [] : [seq])),
+  }
+}
+
+/** What of an asset may leave its wallet, in its smallest unit. Below zero where more is reserved than there is. */
+export interface Spendable {
+  readonly available: bigint
+  /** What waits for the screening of its sender, which is not in `available`. */
+  readonly unscreened: bigint
+  /** What screening froze, which is not in `available` either. */
+  readonly frozen: bigint
+  /** What transactions and authorizations under way will take, which is not in `available`. */
+  readonly reserved: bigint
+}
+
+/**
+ * What may leave, in the order of the places: the balance of the snapshot's block less what of it is frozen, unscreened or not final, and less
+ * everything that is reserved and not yet subtracted in that block. Under the owners' locks nothing can be reserved in between.
+ */
+export async function spendableOf(
+  db: Queryable,
+  { deposits }: Pick<Ctx, 'deposits'>,
+  seen: readonly { readonly snapshot: Snapshot; readonly place: Place }[],
+): Promise<Spendable[]> {
+  const tokens = seen.flatMap(({ snapshot, place: { tenant, walletId, network, coin } }) =>
+    coin.address === undefined
+      ? []
+      : [{ tenant, walletId, network: network.name, token: coin.address, upTo: snapshot.block }],
+  )
+  const onHold = tokens.length === 0 ? [] : [...(await deposits.amountsOnHold(db, tokens))]
+  const sums = await sumReserved(
+    db,
+    seen.map(({ snapshot, place: { network, owner, coin, except } }) => {
+      const { nonce, used } = ownerIn(snapshot, owner)
+      const { maxFee, l1Fee } = snapshot.fees
+      return { network: network.name, owner, asset: coin.symbol, nonce, used, maxFee, l1Fee, except }
+    }),
+  )
+  return seen.map(({ snapshot, place }, index) => {
+    const { network, owner, coin } = place
+    const balance = ownerIn(snapshot, owner).balances.get(coin.symbol)
+    if (balance === undefined) throw failChain('chain-unavailable', {}, new Error(`no balance of ${coin.symbol}`))
+    const { frozen, unscreened, notFinal } = (coin.address === undefined ? undefined : onHold.shift()) ?? nothing
+    const { raw, wei } = sums[index] ?? { raw: 0n, wei: 0n }
+    const gas = network.nativeCoin === null ? feeInToken(wei, 1n, coin.decimals) : wei
+    const waiting = isFinalAtDepth(network) ? 0n : notFinal
+    const reserved = raw + gas
+    return { available: balance - frozen - unscreened - waiting - reserved, unscreened, frozen, reserved }
+  })
+}
+
+const nothing = { frozen: 0n, unscreened: 0n, notFinal: 0n }
+
+/** Whether the depth at which balances are read is as good as the one that deposits wait for: then what the balance has is final. */
+function isFinalAtDepth({ depositFinality, confirmationDepth }: Network): boolean {
+  return 'depth' in depositFinality && depositFinality.depth <= confirmationDepth
+}
+
+function ownerIn({ owners }: Snapshot, owner: Address): OwnerState {
+  const state = owners.get(owner)
+  if (state === undefined) throw new Error('an account that the snapshot does not cover')
+  return state
+}
+
+/** A snapshot and what it says of places, before any of it is reserved. */
+export interface Funds {
+  readonly snapshot: Snapshot
+  /** In the order of the places. */
+  readonly spendable: readonly Spendable[]
+}
+
+/** What may leave the places, all of one network. */
+export async function readFunds(ctx: Deps, network: Network, places: readonly Place[]): Promise<Funds> {
+  const snapshot = await readSnapshot(ctx, network, places)
+  return {
+    snapshot,
+    spendable: await spendableOf(
+      ctx.db,
+      ctx,
+      places.map((place) => ({ snapshot, place })),
+    ),
+  }
+}
+
+const bookingMsMax = 5_000
+const pollMs = 50
+
+/**
+ * Waits until the deposits of the newest block that counts are booked, for five seconds at most. False where they were booked when the snapshot was
+ * made or are not booked in time: who is short then is short.
+ */
+export async function hasCaughtUp(ctx: Ctx, { network, block, newest }: Snapshot): Promise<boolean> {
+  return block < newest && isBookedInTime(ctx, network, newest)
+}
+
+/** The same before anything is read. */
+export async function waitForDeposits(ctx: Ctx, network: Network): Promise<void> {
+  const { newest } = await ctx.chains.on(network).stateAt([])
+  await isBookedInTime(ctx, network, newest)
+}
+
+async function isBookedInTime({ db, clock, deposits }: Ctx, network: Network, block: bigint): Promise<boolean> {
+  const until = instantOf(clock.now().getTime() + bookingMsMax)
+  for (;;) {
+    const bookedTo = await deposits.bookedTo(db, network.name)
+    if (bookedTo !== undefined && bookedTo >= block) return true
+    if (clock.now() >= until) return false
+    await pause(pollMs, new AbortController().signal)
+  }
+}

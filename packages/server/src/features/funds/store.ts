@@ -1,0 +1,232 @@
+import { z } from 'zod'
+import type { ChainTransactionId } from '../../chain/port.ts'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+
+const Raw = z.string().transform((text) => BigInt(text))
+
+/** An account of a network. */
+export interface Account {
+  readonly network: string
+  readonly owner: string
+}
+
+export type Reason = 'transfer' | 'gas' | 'top-up' | 'sweep' | 'withdrawal'
+
+/** What one transaction or one authorization will take from an account. */
+export interface NewReservation extends Account {
+  /** Symbol of the token or coin that leaves; on Tempo also what the gas is paid in. */
+  readonly asset: string
+  readonly reason: Reason
+  /** The transfer, the sweep's transfer or the withdrawal that it belongs to. */
+  readonly subjectId: string
+  /** The place of the step in its subject. */
+  readonly part: number
+  readonly rawAmount: bigint
+  readonly gasLimit: bigint
+  readonly dataBytes: number
+  readonly transactionId: ChainTransactionId | null
+  /** Of an EIP-3009 authorization that the owner signs: 32 bytes. */
+  readonly authorizationNonce: Uint8Array | null
+}
+
+/**
+ * Lets one transaction at a time reserve money of these accounts, whatever process it runs in. In one order, so that no two wait for each
+ * other; call it once per transaction, before any other lock.
+ */
+export async function lockOwners(tx: Tx, accounts: readonly Account[]): Promise<void> {
+  const names = [...new Set(accounts.map(({ network, owner }) => `funds:${network}/${owner.toLowerCase()}`))].toSorted()
+  await tx.run(sql`
+    select pg_advisory_xact_lock(hashtextextended(name, 0)) from
+      (select name from unnest(${names}::text[]) with ordinality as given (name, position) order by position offset 0) as ordered`)
+}
+
+/** Inserts reservations of one tenant; the caller has locked their owners. */
+export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly NewReservation[]): Promise<void> {
+  if (rows.length === 0) return
+  const each = <T>(read: (row: NewReservation) => T): T[] => rows.map(read)
+  await tx.run(sql`
+    insert into reservations (organisation_id, environment, network, owner, asset, reason, subject_id, part, raw_amount, gas_limit, data_bytes,
+      transaction_id, nonce, authorization_nonce)
+    select ${tenant.organisationId}, ${tenant.environment}, given.network, owner, asset, reason, subject_id, part, raw_amount, given.gas_limit,
+      data_bytes, transaction_id, c.nonce, authorization_nonce
+    from unnest(
+      ${each(({ network }) => network)}::text[], ${each(({ owner }) => owner)}::text[], ${each(({ asset }) => asset)}::text[],
+      ${each(({ reason }) => reason)}::text[], ${each(({ subjectId }) => subjectId)}::text[], ${each(({ part }) => part)}::integer[],
+      ${each(({ rawAmount }) => rawAmount)}::numeric[], ${each(({ gasLimit }) => gasLimit)}::numeric[],
+      ${each(({ dataBytes }) => dataBytes)}::integer[], ${each(({ transactionId }) => transactionId)}::text[],
+      ${each(({ authorizationNonce }) => authorizationNonce)}::bytea[]
+    ) as given (network, owner, asset, reason, subject_id, part, raw_amount, gas_limit, data_bytes, transaction_id, authorization_nonce)
+    left join chain_transactions c on c.id = transaction_id`)
+}
+
+/** Ties what a step reserved to the transaction that carries it out, whose gas limit may differ from the planned one. */
+export async function assignReservations(
+  tx: Tx,
+  { subjectId, part }: Pick<NewReservation, 'subjectId' | 'part'>,
+  transactionId: ChainTransactionId,
+): Promise<void> {
+  await tx.run(sql`
+    update reservations r set transaction_id = c.id, nonce = c.nonce, gas_limit = case when r.gas_limit = 0 then 0 else c.gas_limit end
+    from chain_transactions c where c.id = ${transactionId} and r.subject_id = ${subjectId} and r.part = ${part}`)
+}
+
+/** Deletes what a subject reserved that has no transaction yet, to reserve it anew in the same transaction. */
+export async function dropReservations(tx: Tx, subjectId: string): Promise<void> {
+  await tx.run(
+    sql`delete from reservations where subject_id = ${subjectId} and nonce is null and authorization_nonce is null`,
+  )
+}
+
+/** Of a subject that has ended; `isBack`: its authorization can never be used any more. */
+export interface EndedSubject {
+  readonly subjectId: string
+  readonly isBack: boolean
+}
+
+/**
+ * Gives back what the subjects reserved and can never take: steps that have no transaction, and authorizations that are void. The others stay
+ * until no reader can see a block from before them (`pruneReservations`).
+ */
+export async function endReservations(tx: Tx, subjects: readonly EndedSubject[]): Promise<void> {
+  if (subjects.length === 0) return
+  const given = sql`unnest(${subjects.map(({ subjectId }) => subjectId)}::text[], ${subjects.map(({ isBack }) => isBack)}::boolean[])
+    as given (subject_id, is_back)`
+  await tx.run(sql`
+    with gone as (
+      delete from reservations r using ${given}
+      where r.subject_id = given.subject_id and r.nonce is null and (r.authorization_nonce is null or given.is_back)
+    )
+    update reservations r set ended_at = now() from ${given}
+    where r.subject_id = given.subject_id and r.authorization_nonce is not null and not given.is_back and r.ended_at is null`)
+}
+
+const Authorization = z.object({
+  seq: z.bigint(),
+  owner: z.string(),
+  asset: z.string(),
+  nonce: z.instanceof(Uint8Array),
+})
+
+/** The authorizations for which money of these accounts is reserved: the chain may have used them already. */
+export function listAuthorizations(
+  db: Queryable,
+  network: string,
+  owners: readonly string[],
+): Promise<z.output<typeof Authorization>[]> {
+  return db.many(
+    Authorization,
+    sql`
+    select seq, owner, asset, authorization_nonce as nonce from reservations
+    where network = ${network} and owner = any(${owners}::text[]) and authorization_nonce is not null`,
+  )
+}
+
+const Sender = z.object({ owner: z.string() })
+
+/** Those of the accounts that have reserved money for a transaction with a nonce: the chain may have taken it already. */
+export async function listSenders(
+  db: Queryable,
+  network: string,
+  owners: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await db.many(
+    Sender,
+    sql`
+    select owner from unnest(${owners}::text[]) as given (owner)
+    where exists (select from reservations r where r.network = ${network} and r.owner = given.owner and r.nonce is not null)`,
+  )
+  return new Set(rows.map(({ owner }) => owner))
+}
+
+const Now = z.object({ now: z.date() })
+
+/** The database's clock, so that the clocks of the processes do not matter. */
+export async function readNow(db: Queryable): Promise<Date> {
+  return (await db.one(Now, sql`select clock_timestamp() as now`)).now
+}
+
+/** What is reserved of an asset, as of a block. */
+export interface ReservedQuestion extends Account {
+  readonly asset: string
+  /** The owner's transaction count in the block, or a lower number: what has a lower nonce is in the block's balance. */
+  readonly nonce: bigint
+  /** The reservations whose authorization is used in the block. */
+  readonly used: readonly bigint[]
+  /** Wei per gas and per 256 bytes, for transactions that are not signed yet. */
+  readonly maxFee: bigint
+  readonly l1Fee: bigint
+  /** Whose own reservations do not count. */
+  readonly except: string | undefined
+}
+
+/** What a step without a nonce has in the index: more than any nonce. */
+const noNonce = sql`9223372036854775807`
+
+const Reserved = z.object({ raw: Raw, wei: Raw })
+/** `raw`: the amounts, in the asset's smallest unit. `wei`: gas and data fees at most; on Tempo in 1e-18 USD. */
+export type Reserved = z.output<typeof Reserved>
+
+/** In the order of the questions. */
+export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[]): Promise<Reserved[]> {
+  const each = <T>(read: (question: ReservedQuestion) => T): T[] => questions.map(read)
+  const used = questions.flatMap(({ used }, index) => used.map((seq) => ({ place: index + 1, seq })))
+  return db.many(
+    Reserved,
+    sql`
+    select sums.raw, sums.wei
+    from unnest(
+      ${each(({ network }) => network)}::text[], ${each(({ owner }) => owner)}::text[], ${each(({ asset }) => asset)}::text[],
+      ${each(({ nonce }) => nonce)}::bigint[], ${each(({ maxFee }) => maxFee)}::numeric[], ${each(({ l1Fee }) => l1Fee)}::numeric[],
+      ${each(({ except }) => except ?? null)}::text[]
+    ) with ordinality as q (network, owner, asset, nonce, max_fee, l1_fee, except_subject, place)
+    cross join lateral (
+      select coalesce(sum(r.raw_amount), 0)::text as raw,
+        coalesce(sum(case when r.gas_limit = 0 then 0 else r.gas_limit * coalesce(
+          (select a.max_fee from transaction_attempts a where a.transaction_id = r.transaction_id order by a.sequence desc limit 1), q.max_fee)
+          + q.l1_fee * ((r.data_bytes + 383) / 256) end), 0)::text as wei
+      from reservations r
+      where r.network = q.network and r.owner = q.owner and r.asset = q.asset and coalesce(r.nonce, ${noNonce}) >= q.nonce
+        and r.subject_id is distinct from q.except_subject
+        and not exists (select from unnest(${used.map(({ place }) => place)}::bigint[], ${used.map(({ seq }) => seq)}::bigint[]) as u (place, seq)
+          where u.place = q.place and u.seq = r.seq)
+    ) as sums order by q.place`,
+  )
+}
+
+const OpenNetwork = z.object({ network: z.string() })
+
+/** The networks of reservations that have ended since `markEnded` last ran. */
+export async function listEndedNetworks(db: Queryable): Promise<string[]> {
+  const rows = await db.many(
+    OpenNetwork,
+    sql`
+    select distinct r.network from reservations r left join chain_transactions c on c.id = r.transaction_id
+    where r.ended_block is null and (r.ended_at is not null or c.status = 'final')`,
+  )
+  return rows.map(({ network }) => network)
+}
+
+/** Marks reservations that have ended in this block of their network or an earlier one. */
+export async function markEnded(db: Queryable, network: string, block: bigint): Promise<void> {
+  await db.run(sql`
+    update reservations r set ended_at = coalesce(r.ended_at, now()), ended_block = ${block}
+    where r.network = ${network} and r.ended_block is null
+      and (r.ended_at is not null or exists (select from chain_transactions c where c.id = r.transaction_id and c.status = 'final'))`)
+}
+
+/**
+ * Deletes reservations that ended so many seconds ago and whose block the watcher has passed: a balance of an earlier block is not read any more,
+ * and none is used for longer than `snapshotMsMax`.
+ */
+export async function deleteEnded(
+  db: Queryable,
+  bounds: { readonly seconds: number; readonly most: number },
+): Promise<number> {
+  return db.run(sql`
+    delete from reservations where seq in (
+      select r.seq from reservations r join deposit_cursors d on d.network = r.network
+      where r.ended_block <= d.scanned and r.ended_at < now() - ${bounds.seconds} * interval '1 second'
+        and not exists (select from chain_transactions c where c.id = r.transaction_id and c.status <> 'final')
+      order by r.ended_at limit ${bounds.most})`)
+}

@@ -1,0 +1,93 @@
+import type { Hex, Network } from '@purser/protocol'
+import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import {
+  areCovered,
+  bytesOf,
+  feeOfCall,
+  insertReservations,
+  lockOwners,
+  type Place,
+  readFunds,
+  type Snapshot,
+} from '../funds/index.ts'
+import { countGas, type SourceWallet } from '../wallets/index.ts'
+import { listSteps } from './route-store.ts'
+import { insertSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
+
+/** The account that pays for a step beside those that follow one another, and the coin that it had. */
+export interface Payer {
+  /** Whose spend policy counts the gas. */
+  readonly masterWalletId: SourceWallet['masterWalletId']
+  readonly place: Place
+  readonly snapshot: Snapshot
+  /** Coin that may leave, in wei, as of the snapshot. */
+  readonly available: bigint
+}
+
+/** Reads what the wallet, or the master that pays for it, can pay in the network's coin. */
+export async function readPayer(
+  ctx: Pick<Ctx, 'db' | 'chains' | 'deposits'>,
+  tenant: Tenant,
+  {
+    network,
+    source,
+    payer,
+  }: { readonly network: Network; readonly source: SourceWallet; readonly payer: 'source' | 'master' },
+): Promise<Payer> {
+  const { nativeCoin } = network
+  if (nativeCoin === null) throw new Error(`${network.name} has no coin to pay with`)
+  const account =
+    payer === 'source'
+      ? { walletId: source.id, owner: source.address }
+      : { walletId: source.masterWalletId, owner: source.masterAddress }
+  const place = { tenant, network, ...account, coin: { ...nativeCoin, address: undefined } }
+  const { snapshot, spendable } = await readFunds(ctx, network, [place])
+  return { masterWalletId: source.masterWalletId, place, snapshot, available: spendable[0]?.available ?? 0n }
+}
+
+/** Locks what the payer reserves; before the lock of the transfer. */
+export function lockPayer(tx: Tx, { place: { network, owner } }: Payer): Promise<void> {
+  return lockOwners(tx, [{ network: network.name, owner }])
+}
+
+export interface AuxiliaryStep extends Pick<StepRow, 'kind' | 'toAddress' | 'value' | 'gasLimit'> {
+  readonly kind: 'claim' | 'refill' | 'revoke'
+  readonly data: Hex
+}
+
+/**
+ * Gives a transfer one step more, with its nonce and what it reserves. False, and nothing is stored, where the payer cannot pay for it. The caller
+ * has locked the payer and the transfer.
+ */
+export async function storeAuxiliary(
+  ctx: Pick<Ctx, 'lanes' | 'deposits' | 'clock'>,
+  tx: Tx,
+  { transferId, payer }: { readonly transferId: TransferId; readonly payer: Payer },
+  step: AuxiliaryStep,
+): Promise<boolean> {
+  const { place, snapshot } = payer
+  const { network, owner, coin, tenant } = place
+  const { kind, toAddress, data, value, gasLimit } = step
+  const want = { place, rawAmount: value, gasLimit, dataBytes: bytesOf(data) }
+  const [isCovered] = await areCovered(ctx, tx, [{ snapshot, wants: [want] }])
+  if (isCovered !== true) return false
+  const position = (await listSteps(tx, transferId)).length
+  const planned = { network, to: toAddress, data, value, gasLimit, purpose: transferPurpose }
+  const transactionId = await ctx.lanes.plan(tx, owner, planned)
+  await insertSteps(tx, [{ transferId, position, sender: owner, transactionId, ...step }])
+  const reason = kind === 'refill' ? 'top-up' : 'gas'
+  const subject = { subjectId: transferId, part: position, reason, transactionId, authorizationNonce: null } as const
+  const reserved = { network: network.name, owner, asset: coin.symbol, ...subject }
+  await insertReservations(tx, tenant, [{ ...reserved, rawAmount: value, gasLimit, dataBytes: bytesOf(data) }])
+  const gas = {
+    token: coin.symbol,
+    decimals: coin.decimals,
+    rawAmount: value + feeOfCall({ gasLimit, data }, snapshot.fees),
+    isOfMaster: true,
+  }
+  const { masterWalletId } = payer
+  await countGas({ ...ctx, tenant }, tx, { masterWalletId, subjectId: `${transferId} ${position}`, gas })
+  tx.afterCommit(() => ctx.lanes.notify(network))
+  return true
+}
