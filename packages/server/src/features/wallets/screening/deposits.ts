@@ -20,12 +20,16 @@ export async function screenDeposits(ctx: WorkCtx, deposits: readonly DueDeposit
   const asked = await askSources(ctx, [...new Set(deposits.map(({ from }) => from))])
   const mayFlag = ({ from, environment, amlStatus }: DueDeposit): boolean =>
     amlStatus === 'flagged' || asked.round.of(from, environment).result === 'flagged'
-  for (const deposit of deposits) if (!mayFlag(deposit)) await writeUnflagged(ctx, deposit, asked)
+  const stored = (work: Promise<void>): Promise<void> =>
+    work.catch((error: unknown) =>
+      ctx.log.error({ err: error }, 'the screening of deposits could not be stored; they stay due'),
+    )
+  for (const deposit of deposits) if (!mayFlag(deposit)) await stored(writeUnflagged(ctx, deposit, asked))
   const flags = Map.groupBy(
     deposits.filter(mayFlag),
     ({ network, organisationId, environment }) => `${network}/${organisationId}/${environment}`,
   )
-  for (const [, own] of inLockOrder(flags)) await writeFlags(ctx, own, asked)
+  for (const [, own] of inLockOrder(flags)) await stored(writeFlags(ctx, own, asked))
 }
 
 /** Writes a screening that neither sets nor ends a flag, under the deposit's lock alone: the watcher of the network need not wait. */

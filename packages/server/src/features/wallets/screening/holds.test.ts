@@ -78,3 +78,38 @@ test('a flag and its end are announced once each, also for a deposit that was fr
   expect(own(await stage.events('wallet.cleared'))).toMatchObject([{ walletId: child.id }])
   expect((await stage.onHold(child)).frozen).toBe(0n)
 })
+
+test('a flag of a BYO wallet and its end are events of the wallet, once each', async () => {
+  const { id: walletId, address } = await stage.world.wallet(stage.org)
+  await stage.nowIs(listed, address)
+  await stage.screenWhatIsDue()
+  await stage.nowIs(noSource, address)
+  await stage.nowIs(clean, address)
+  await stage.screenWhatIsDue()
+  const own = (payloads: readonly unknown[]) => payloads.filter((payload) => Object(payload).walletId === walletId)
+  const at = expect.stringMatching(/^\d{4}-.*Z$/)
+  const subject = { walletId, address, transactionId: null }
+  expect(own(await stage.events('wallet.flagged'))).toEqual([{ ...subject, reason: 'listed', flaggedAt: at }])
+  expect(own(await stage.events('wallet.cleared'))).toEqual([{ ...subject, clearedAt: at }])
+})
+
+test('screenings of one deposit by many processes at once set and end one flag, and release all that it froze', async () => {
+  const [{ master, child }, bad] = [await aFamily(), aSender()]
+  await stage.booked(bad, child, 9n)
+  await stage.booked(child.address, master, 6n)
+  const together = () => Promise.all(Array.from({ length: 6 }, () => stage.screenWhatIsDue()))
+  stage.screening.say(bad, listed)
+  stage.screening.swapList([bad])
+  await together()
+  expect(await stage.frozen(child, master)).toEqual([3n, 6n])
+  stage.screening.say(bad, clean)
+  stage.screening.swapList([bad])
+  await together()
+  await stage.screenWhatIsDue()
+  expect(await stage.frozen(child, master)).toEqual([0n, 0n])
+  const own = (payloads: readonly unknown[]) => payloads.filter((payload) => Object(payload).walletId === child.id)
+  expect([own(await stage.events('wallet.flagged')), own(await stage.events('wallet.cleared'))]).toMatchObject([
+    [{ address: expect.any(String) }],
+    [{ address: expect.any(String) }],
+  ])
+})

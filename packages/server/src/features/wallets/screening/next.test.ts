@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { dueAfter, nextStatus } from './next.ts'
+import type { Screened } from '../../../partners/screening/port.ts'
+import { dueAfter, isOnHold, nextStatus } from './next.ts'
 
 const result = fc.constantFrom('pending', 'clear', 'flagged')
 const ticket = fc.bigInt({ min: 0n, max: 100n })
@@ -55,4 +56,47 @@ test('while nobody can say, it is asked again after a minute, later after an hou
     (sinceMs) => dueAfter(now, { id: 'byw_x', result: 'pending', sinceMs }).getTime() - now.getTime(),
   )
   expect(waits).toEqual([60_000, 60_000, 150_000, 3_600_000])
+})
+
+const dayMs = 86_400_000
+
+test.each([
+  { oracle: 'failed', againMs: 3_600_000 },
+  { oracle: 'clean', againMs: 10 * dayMs },
+  { oracle: 'none', againMs: 10 * dayMs },
+] as const)(
+  'a pending address of 40 days is screened after $againMs ms where the oracle is $oracle',
+  ({ oracle, againMs }) => {
+    const due = dueAfter(now, { id: 'wtx_1', result: 'pending', sinceMs: 40 * dayMs, oracle })
+    expect(due.getTime() - now.getTime()).toBe(againMs)
+  },
+)
+
+const screened = fc.record<Screened>({
+  result: fc.constantFrom('pending', 'clear', 'flagged'),
+  reason: fc.constantFrom(
+    'listed',
+    'list-stale',
+    'oracle-failed',
+    'oracle-not-asked',
+    'oracle-not-configured',
+    'clean',
+  ),
+  oracle: fc.constantFrom('clean', 'sanctioned', 'failed', 'none', 'unknown'),
+})
+
+test('only pending money is on hold, and never where the oracle judged or a fresh list did and the oracle was asked', () => {
+  fc.assert(
+    fc.property(screened, (found) => {
+      if (found.result !== 'pending') expect(isOnHold(found)).toBe(false)
+      if (found.oracle === 'clean' && found.reason !== 'oracle-not-asked') expect(isOnHold(found)).toBe(false)
+      const isFresh = found.reason !== 'list-stale' && found.reason !== 'oracle-not-asked'
+      if (isFresh) expect(isOnHold(found)).toBe(false)
+    }),
+  )
+})
+
+test('an address that the sandbox answers as pending keeps its money on hold, and one that it clears does not', () => {
+  expect(isOnHold({ result: 'pending', reason: 'sandbox', oracle: 'clean' })).toBe(true)
+  expect(isOnHold({ result: 'clear', reason: 'sandbox', oracle: 'failed' })).toBe(false)
 })

@@ -31,7 +31,8 @@ export function nextStatus(
 /**
  * When to screen again: daily, at a time that the id spreads; while the result is `pending`, after a quarter of `sinceMs` (since the last result
  * other than pending, or since the address was registered), at least a minute. An oracle that does not answer is asked again after an hour at
- * most. One that answered `clean` has no such bound: a stale list is what is missing, and a new list makes the address due by itself.
+ * most. Where it answered `clean` or there is none, there is no such bound: what is missing is a fresh list or an operator, and a new list makes the
+ * address due by itself.
  */
 export function dueAfter(
   now: Date,
@@ -44,7 +45,8 @@ export function dueAfter(
 ): Date {
   if (result === 'pending') {
     const againMs = Math.max(againMsFirst, Math.floor(sinceMs / 4))
-    return instantOf(now.getTime() + (oracle === 'clean' ? againMs : Math.min(againMsMax, againMs)))
+    const hasBound = oracle === undefined || oracle === 'failed' || oracle === 'unknown'
+    return instantOf(now.getTime() + (hasBound ? Math.min(againMsMax, againMs) : againMs))
   }
   return instantOf(now.getTime() + dayMs - (hashOf(id) % spreadMs))
 }

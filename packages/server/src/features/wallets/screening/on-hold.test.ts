@@ -135,3 +135,24 @@ test('readiness and metrics say while live money is on hold without a source, an
   stage.clock.forward(6 * minuteMs)
   expect(await liveDeposits(), 'nothing screens it').toBe('on-hold')
 })
+
+test('a deposit whose screening cannot be stored delays none of those behind it', async () => {
+  const [poisoned, other] = [await stage.master(), await stage.master()]
+  const [first, second] = [await aHold(3n, poisoned), await aHold(4n, other)]
+  await stage.db.run(sql`
+    create function refuse_poisoned() returns trigger language plpgsql as $$ begin raise exception 'poisoned'; end $$`)
+  await stage.db.run({
+    text: `create trigger poisoned before update on wallet_transactions for each row
+      when (old.wallet_id = '${poisoned.id}' and new.aml_ticket <> old.aml_ticket) execute function refuse_poisoned()`,
+    values: [],
+  })
+  for (const sender of [first, second]) stage.screening.say(sender, said('list-stale', 'clean'))
+  await stage.screenWhatIsDue()
+  expect([await stage.onHold(poisoned), await stage.onHold(other)]).toMatchObject([
+    { unscreened: 3n },
+    { unscreened: 0n },
+  ])
+  await stage.db.run(sql`drop trigger poisoned on wallet_transactions`)
+  await stage.screenWhatIsDue()
+  expect((await stage.onHold(poisoned)).unscreened, 'it stayed due').toBe(0n)
+})
