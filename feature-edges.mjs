@@ -11,6 +11,7 @@ export const featureEdges = {
   relayer: ['plans'],
   sessions: ['payments', 'plans', 'vaults'],
   transfers: ['chains', 'funds', 'plans', 'relayer', 'wallets'],
+  testing: ['chains', 'wallets'],
   vaults: ['plans'],
   registry: [],
   webhooks: ['plans'],

@@ -15,18 +15,37 @@ export function startDevChain(dataDir: DataDir, network: NetworkName): Promise<D
 }
 
 /** Gives the payer 1,000 of each token that it has none of. What it has is left as it is, so a restart changes nothing. */
-export async function fundPayer(chain: DevChain, payer: Address): Promise<void> {
+export function fundPayer(chain: DevChain, payer: Address): Promise<void> {
+  return fundTokens(chain, payer, payerUnits)
+}
+
+async function fundTokens(chain: DevChain, account: Address, units: bigint): Promise<void> {
   const network = networkByName(chain.network)
   for (const symbol of Object.keys(chain.tokens)) {
-    if ((await tokenBalance(chain, symbol, payer)) > 0n) continue
+    if ((await tokenBalance(chain, symbol, account)) > 0n) continue
     const decimals = (network && tokenBySymbol(network, symbol)?.decimals) ?? 6
-    await fundToken(chain, symbol, payer, payerUnits * 10n ** BigInt(decimals))
+    await fundToken(chain, symbol, account, units * 10n ** BigInt(decimals))
   }
 }
 
 /** Keeps on the account that sends settlements what pays for them: the chain's coin, on Tempo pathUSD. */
 export async function fundSettler(chain: DevChain, settler: Address): Promise<void> {
   await fundFees(chain, settler)
+}
+
+/**
+ * The key of the faucet of `npm start`, which `POST /test/deposits` sends from: anvil's tenth, which everybody knows. The dev account cannot
+ * be it, because other tools send from that one, and the service gives each account's nonces itself.
+ */
+export const faucetKey = '0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6'
+const faucetAddress: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
+const faucetUnits = 1_000_000n
+
+/** Keeps on the faucet what it pays fees with, and a million of each token that it has none of. */
+export async function fundFaucet(chain: DevChain): Promise<void> {
+  // First: what pays the fees on Tempo is a token that it gives away too.
+  await fundTokens(chain, faucetAddress, faucetUnits)
+  await fundFees(chain, faucetAddress)
 }
 
 /** The chains as dev.json names them. */

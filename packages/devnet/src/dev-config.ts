@@ -1,5 +1,6 @@
 import { networks } from '@purser/protocol'
 import { type Config, faultsAsText, readConfig, rpcVariable } from '@purser/server'
+import { faucetKey } from './dev-chains.ts'
 import { sandboxBridgeAddress, sandboxPoolAddress, walletFactoryAddress } from './predeploys.ts'
 
 export interface DevSettings {
@@ -34,6 +35,7 @@ export function devConfig(settings: DevSettings): Config {
       SANDBOX_BRIDGE_ADDRESS: sandboxBridgeAddress,
       SPONSOR_TEMPO_FEES: 'true',
       SANDBOX_SCREENING: 'true',
+      TEST_FAUCET_KEY: faucetKey,
       WEBHOOKS_ALLOW_PRIVATE: 'true',
       LOG_LEVEL: settings.logLevel ?? 'warn',
       ...Object.fromEntries(rpcVariables),

@@ -3,7 +3,7 @@ import { bootServer, type RunningServer } from '@purser/server'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import type { DevChain } from './chains.ts'
 import { type DataDir, openDataDir } from './data-dir.ts'
-import { chainRecords, fundSettler } from './dev-chains.ts'
+import { chainRecords, fundFaucet, fundSettler } from './dev-chains.ts'
 import { devConfig } from './dev-config.ts'
 import { type DevPayer, type DevRecord, readDevFile, writeDevFile } from './dev-file.ts'
 import { type Ground, startGround } from './dev-ground.ts'
@@ -62,6 +62,7 @@ async function startOn(dataDir: DataDir, options: DevOptions, stops: Stops): Pro
   const [seeded] = await Promise.all([
     seed(server, baseUrl, remembered),
     ...ground.chains.map((chain) => (isAddress(settler) ? fundSettler(chain, settler) : undefined)),
+    ...ground.chains.map(fundFaucet),
   ])
   const record: DevRecord = { baseUrl, ...seeded, payer, chains: chainRecords(ground.chains) }
   writeDevFile(dataDir.devFile, record)

@@ -7,6 +7,7 @@ import { paymentsOf } from './payments.ts'
 import { registryOf } from './registry.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
 import { sessionsOf } from './sessions.ts'
+import { testingOf } from './testing.ts'
 import { transfersOf } from './transfers.ts'
 import { type Method, type RequestOptions, type TransportSettings, transport } from './transport.ts'
 import { vaultsOf } from './vaults.ts'
@@ -48,6 +49,7 @@ export function createPurser(options: PurserOptions) {
     registry: registryOf(send),
     webhooks: webhooksOf(send),
     events: eventsOf(send, open),
+    test: testingOf(send),
     wallets: walletsOf(send),
     transfers: transfersOf(send),
     withdrawals: withdrawalsOf(send),

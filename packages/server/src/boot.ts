@@ -3,6 +3,7 @@ import type { Config } from './config.ts'
 import { buildDeps, type Overrides } from './deps.ts'
 import { paymentRelays } from './features/payments/index.ts'
 import { type RelayerParts, relayHandler, relayTimings, startRelayer } from './features/relayer/index.ts'
+import { testDepositHandler } from './features/testing/index.ts'
 import { gaslessTransfers, transferHandler } from './features/transfers/index.ts'
 import { startDepositWatcher, sweepRelays, tempoSweepHandler } from './features/wallets/index.ts'
 import { WebhookWorker } from './features/webhooks/index.ts'
@@ -62,7 +63,13 @@ const leaseMsDefault = 6_000
 function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: number): () => Promise<void> {
   const { deps } = built
   const relaying = relayerParts(deps, leaseMs)
-  deps.lanes.start([fillHandler, relayHandler(relaying), transferHandler(deps), tempoSweepHandler(deps)])
+  deps.lanes.start([
+    fillHandler,
+    relayHandler(relaying),
+    transferHandler(deps),
+    tempoSweepHandler(deps),
+    testDepositHandler(deps),
+  ])
   const relayer = startRelayer(relaying)
   built.onSettlementWanted(() => relayer.notify())
   const webhooks = new WebhookWorker(deps)

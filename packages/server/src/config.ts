@@ -59,6 +59,8 @@ export interface Config {
   readonly challengesPerCallerMax: number
   /** Whether URLs that customers give may be plain HTTP and lead into the deployment's own networks: for development alone. */
   readonly webhooksAllowPrivate: boolean
+  /** Of the account that gives away test money, 32 bytes in hex; left out where none does. */
+  readonly testFaucetKey?: string | undefined
   /** The partners that this deployment has an account with. */
   readonly partners?: PartnerSettings
   /** Where the sanctions list is fetched from daily; left out where the operator brings it by hand. */
@@ -149,6 +151,11 @@ export function readConfig(
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
     webhooksAllowPrivate: read.oneOf('WEBHOOKS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
     partners: readPartners(env, faults),
+    testFaucetKey: read.optional(
+      'TEST_FAUCET_KEY',
+      'a private key, 0x and 64 hexadecimal digits, that holds test money alone',
+      isPrivateKey,
+    ),
     sandboxScreening: read.oneOf('SANDBOX_SCREENING', ['true', 'false'], 'false') === 'true',
     sanctionsListUrl: read.optional('SANCTIONS_LIST_URL', 'the http(s) address of a sanctions list', isWebUrl),
     files: readFiles(env, read),
@@ -164,6 +171,10 @@ export function readConfig(
       })
   }
   return faults.length > 0 ? { faults } : config
+}
+
+function isPrivateKey(text: string): boolean {
+  return /^0x[0-9a-fA-F]{64}$/.test(text) && !/^0x0+$/.test(text)
 }
 
 /** The list of faults as an operator reads it. */

@@ -1,8 +1,8 @@
-import { type Network, networks } from '@purser/protocol'
+import { isHex, type Network, networks } from '@purser/protocol'
 import { createChains, createLanes, createSignatures, createTempoTransactions } from './chain/index.ts'
 import type { ChainHealth, Chains } from './chain/port.ts'
 import type { Config } from './config.ts'
-import { openCustody } from './custody/index.ts'
+import { createFaucetSigner, openCustody } from './custody/index.ts'
 import { createKeyDirectory } from './features/organisations/index.ts'
 import {
   challengeSeconds,
@@ -128,6 +128,8 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       screening,
       tempoTransactions: createTempoTransactions(signatures),
     }
+    const { testFaucetKey = '' } = config
+    const faucet = isHex(testFaucetKey) ? createFaucetSigner(testFaucetKey, signatures) : undefined
     const vaultStreams = new VaultStreams({ db, clock, log, metrics, revokedKeys: keys.revokedKeys })
     const listeners = new Listeners({
       db,
@@ -186,9 +188,13 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
         deps: floor,
         chains,
         sponsor: custody.settler,
-        signerOf: async (account) => (account === custody.settler.address ? custody.settler : accountSigners(account)),
+        signerOf: async (account) => {
+          if (account === custody.settler.address) return custody.settler
+          return account === faucet?.address ? faucet : accountSigners(account)
+        },
         leaseMs: config.leaseMs,
       }),
+      faucet,
       transferWaitMs: config.transferWaitMs,
       signatures,
       eip6492Factories: new Set(config.eip6492Factories.map((factory) => factory.toLowerCase())),

@@ -5,6 +5,7 @@ import { organisationOperations } from './features/organisations/index.ts'
 import { facilitatorOperations, paymentOperations } from './features/payments/index.ts'
 import { registryOperations } from './features/registry/index.ts'
 import { sessionOperations } from './features/sessions/index.ts'
+import { testOperations } from './features/testing/index.ts'
 import { legacyWithdrawOperations, transferOperations } from './features/transfers/index.ts'
 import {
   vaultFileOperations,
@@ -24,6 +25,7 @@ export const operations: readonly Operation[] = [
   ...facilitatorOperations,
   ...walletOperations,
   ...depositOperations,
+  ...testOperations,
   ...transferOperations,
   ...legacyWithdrawOperations,
   ...bankAccountOperations,

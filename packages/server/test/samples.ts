@@ -241,6 +241,8 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'wallets.children.transactions': () => ({ params: { id: ids.mwt, cad: ids.cad } }),
     // Refused, since these worlds have no chain; a rescan that finds something is in test/deposits.
     'wallets.deposits.rescan': () => ({ body: { chain: 'base', txHash: `0x${'ab'.repeat(32)}` } }),
+    // Refused, since these worlds have no faucet; one that sends is in test/stories/test-deposits.
+    'test.deposits.create': () => ({ body: { walletId: ids.byw, token: 'USDC', amount: '1' } }),
     'wallets.byo.balances': () => ({ params: { id: ids.byw } }),
     'transfers.create': () => ({ body: transferOf(ids) }),
     'transfers.quote': () => ({ body: transferOf(ids) }),

@@ -26,6 +26,7 @@ export type { MppMacs, MppSecrets } from './mpp-secrets.ts'
 export { type KekRotation, rotateKek } from './rotate-kek.ts'
 export { rotateMppSecret, rotateSealKey } from './rotate-service-key.ts'
 export type { ServiceSeal } from './service-seal.ts'
+export { createFaucetSigner } from './signer.ts'
 export type { AccountNode, WalletKey, WalletKeys, WalletSigner } from './wallet-keys.ts'
 
 export interface CustodyOptions {

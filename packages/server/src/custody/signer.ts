@@ -44,6 +44,15 @@ export async function createSigner(
   return { address, signTempoFeePayer, signTransaction }
 }
 
+/** Signs for a key that the operator gave: the faucet's, which holds test money alone. */
+export function createFaucetSigner(privateKey: Hex, signatures: Signatures): WalletSigner {
+  const key = hexToBytes(privateKey)
+  const address = addressOfPublicKey(signatures.publicKeyOf(key), signatures.keccak)
+  if (address === undefined) throw new Error('the key of the faucet has no account')
+  const signDigest = async (digest: Uint8Array) => signatures.sign(digest, key)
+  return createAccountSigner({ address: checksumAddress(address, signatures.keccak), signDigest }, signatures)
+}
+
 /** Everything that an account signs, each from fields that say what it is. */
 export function createAccountSigner(account: Account, signatures: Signatures): WalletSigner {
   return {

@@ -1,0 +1,95 @@
+import {
+  encodeTransfer,
+  formatAmount,
+  type Network,
+  parseAmount,
+  type TokenInfo,
+  tokenBySymbol,
+} from '@purser/protocol'
+import type { LaneHandler } from '../../chain/port.ts'
+import type { Ctx, Deps } from '../../platform/ctx.ts'
+import { failPlatform } from '../../platform/errors.ts'
+import { Reply } from '../../platform/operation.ts'
+import type { ReceivingWallet } from '../wallets/index.ts'
+import { fail } from './errors.ts'
+import { NewTestDeposit, type TestDeposit } from './schema.ts'
+
+const purpose = 'test-deposit'
+/** In whole tokens, for one deposit. */
+const amountMax = 10_000n
+const gasOfTransfer = 120_000n
+/** What a first transfer to an account takes on Tempo, and more. */
+const gasOfTempoTransfer = 700_000n
+
+/**
+ * Sends test money from the faucet to a wallet, on its test network: a real deposit, which the watcher finds, books, screens and reports
+ * like any other. The transaction is planned in one transaction with the caller's Idempotency-Key, so that a repeat sends nothing more.
+ */
+export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Promise<Reply> {
+  const { faucet, tenant } = ctx
+  if (tenant.environment !== 'test' || faucet === undefined) throw fail('test-deposits-off')
+  const wallet = await ctx.receivingWallets.find(tenant, request.walletId)
+  if (wallet === undefined) throw fail('wallet-not-found')
+  const { network } = wallet
+  if (!network.isTestnet) throw new Error('a wallet of the test environment is on a main network')
+  const token = tokenBySymbol(network, request.token)
+  if (token === undefined) throw fail('token-not-supported')
+  const rawAmount = amountOf(request.amount, token)
+  await refuseEmpty(ctx, network, token, rawAmount)
+  await ctx.lanes.prepare(network, faucet.address)
+  await ctx.db.tx(async (tx) => {
+    const data = encodeTransfer(wallet.address, rawAmount)
+    const gasLimit = network.nativeCoin === null ? gasOfTempoTransfer : gasOfTransfer
+    await ctx.lanes.plan(tx, faucet.address, { network, to: token.address, data, value: 0n, gasLimit, purpose })
+    const details = { token: token.symbol, amount: request.amount, network: network.name }
+    await ctx.audit(tx, { action: 'testing.deposits.create', target: wallet.id, details })
+    await ctx.idempotency?.commit(tx, JSON.stringify(request))
+  })
+  ctx.lanes.notify(network)
+  return answer(faucet.address, wallet, request)
+}
+
+/** The answer for a repeat whose first answer was never stored; what was asked for says it all. */
+export async function repeatedDeposit(ctx: Ctx, resource: string): Promise<Reply> {
+  const request = NewTestDeposit.parse(JSON.parse(resource))
+  const wallet = await ctx.receivingWallets.find(ctx.tenant, request.walletId)
+  if (wallet === undefined || ctx.faucet === undefined) throw fail('wallet-not-found')
+  return answer(ctx.faucet.address, wallet, request)
+}
+
+function answer(from: TestDeposit['from'], wallet: ReceivingWallet, { token, amount }: NewTestDeposit): Reply {
+  const { id: walletId, chain, address: to } = wallet
+  const body: TestDeposit = { walletId, chain, token, amount, from, to, status: 'queued' }
+  // What is answered here stays as it is, so that it is kept for the Idempotency-Key.
+  return new Reply(202, body, {}, false)
+}
+
+function amountOf(text: string, { decimals }: TokenInfo): bigint {
+  const raw = parseAmount(text, decimals)
+  if (typeof raw === 'bigint' && raw > 0n && raw <= amountMax * 10n ** BigInt(decimals)) return raw
+  const message = `must be a decimal amount above 0 and at most ${amountMax}, with at most ${decimals} decimals`
+  throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
+}
+
+async function refuseEmpty(ctx: Ctx, network: Network, token: TokenInfo, rawAmount: bigint): Promise<void> {
+  const account = ctx.faucet?.address ?? token.address
+  const [available = 0n] = await ctx.chains.on(network).balances([{ token: token.address, account }])
+  if (available >= rawAmount) return
+  const shown = (raw: bigint) => formatAmount(raw, token.decimals)
+  throw fail('faucet-empty', { token: token.symbol, required: shown(rawAmount), available: shown(available) })
+}
+
+/** A deposit is known by its transfer's log, so that nothing is written here. */
+export function testDepositHandler({ log }: Pick<Deps, 'log'>): LaneHandler {
+  return {
+    purpose,
+    onReplaced: async (_tx, transactions) => {
+      const ids = transactions.map(({ id }) => id)
+      log.warn({ ids }, 'test deposits are lost: somebody else sends from the faucet')
+    },
+    onFinal: async (_tx, mined) => {
+      const ids = mined.filter(({ receipt }) => receipt.status === 'reverted').map(({ transaction }) => transaction.id)
+      if (ids.length > 0) log.warn({ ids }, 'test deposits were refused by their token; the faucet may be empty')
+    },
+  }
+}

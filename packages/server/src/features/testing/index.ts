@@ -1,0 +1,4 @@
+import './ports.ts'
+
+export { testDepositHandler } from './deposits.ts'
+export { testOperations } from './routes.ts'

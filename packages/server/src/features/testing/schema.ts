@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { id } from '../../platform/ids.ts'
+import { ChainName } from '../chains/index.ts'
+
+const WalletId = z.union([id('byw'), id('mwt'), id('cad')])
+
+export const NewTestDeposit = z
+  .strictObject({
+    walletId: WalletId,
+    token: z.string().min(1).max(32),
+    amount: z.string().min(1).max(100).meta({ description: 'Decimal amount in whole tokens, at most 10000.' }),
+  })
+  .meta({ example: { walletId: 'mwt_01h455vb4pex5vsknk084sn02q', token: 'USDC', amount: '12.5' } })
+export type NewTestDeposit = z.output<typeof NewTestDeposit>
+
+export const TestDeposit = z.strictObject({
+  walletId: WalletId,
+  chain: ChainName,
+  token: z.string(),
+  amount: z.string(),
+  from: z.string().meta({ description: 'The faucet.' }),
+  to: z.string(),
+  status: z.literal('queued'),
+})
+export type TestDeposit = z.input<typeof TestDeposit>
