@@ -50,7 +50,7 @@ const slowBesideQuick = [
   'packages/server/src/features/vaults/{quota,seal,vaults,files/upload,stream/streams}.test.ts',
   'packages/server/src/features/wallets/{byo,large-tables,children/children,managed/managed}.test.ts',
   'packages/server/src/features/wallets/screening/{deposits,screening}.test.ts',
-  'packages/server/src/files/{contract,disk}.test.ts',
+  'packages/server/src/files/{contract,disk,marks}.test.ts',
   'packages/server/src/partners/screening/{read-list,refresh}.test.ts',
 ]
 

@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startS3 } from '../../test/files/s3-server.ts'
+import { systemRandom } from '../platform/random.ts'
+import { openMarks } from './index.ts'
+
+const directory = mkdtempSync(path.join(tmpdir(), 'purser-marks-'))
+let s3: Awaited<ReturnType<typeof startS3>>
+
+beforeAll(async () => {
+  s3 = await startS3()
+})
+afterAll(async () => {
+  await s3?.stop()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+const places = {
+  'a directory': () => ({ directory }),
+  'an S3 storage': () => ({ s3: s3.settings }),
+}
+
+test.each(Object.entries(places))(
+  '%s keeps the marks of each deployment apart until they are removed',
+  async (_, place) => {
+    const marks = await openMarks(place(), { random: systemRandom })
+    expect(await marks.list('one')).toEqual([])
+    for (const name of ['a', 'b', 'c']) expect(await marks.create('one', name)).toBe('created')
+    await marks.create('other', 'a')
+    const again = await openMarks(place(), { random: systemRandom })
+    expect((await again.list('one')).toSorted()).toEqual(['a', 'b', 'c'])
+    await again.remove('one', ['a', 'b', 'none'])
+    expect([await marks.list('one'), await marks.list('other')]).toEqual([['c'], ['a']])
+    again.close()
+    marks.close()
+  },
+)
+
+test('of any number that make one mark in a directory at once, one has made it', async () => {
+  const marks = await openMarks({ directory }, { random: systemRandom })
+  const made = await Promise.all(Array.from({ length: 20 }, () => marks.create('race', 'a')))
+  expect(made.toSorted()).toEqual(['created', ...Array(19).fill('taken')])
+})
+
+test('a storage that lists in pages gives all of its marks', async () => {
+  const marks = await openMarks({ s3: s3.settings }, { random: systemRandom })
+  const names = Array.from({ length: 1_100 }, (_, index) => String(index).padStart(4, '0'))
+  for (let from = 0; from < names.length; from += 50)
+    await Promise.all(names.slice(from, from + 50).map((name) => marks.create('many', name)))
+  expect((await marks.list('many')).toSorted()).toEqual(names)
+  marks.close()
+})
