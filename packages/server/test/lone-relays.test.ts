@@ -46,15 +46,20 @@ beforeEach(async () => {
   process = new SimProcess(ground, 'process', 0)
 })
 
-/** Stores signatures of contract accounts, which travel alone: so many of each of these payers. */
-async function put(organisation: number, payers: readonly Address[], { each = 1, purpose = 'payments' } = {}) {
+/** Stores signatures, of contract accounts unless `isPlain`, which travel alone: so many of each of these payers. */
+async function put(
+  organisation: number,
+  payers: readonly Address[],
+  { each = 1, purpose = 'payments', isPlain = false } = {},
+) {
   const organisationId = stage.tenants[organisation]?.organisationId ?? ''
   const payloads = payers.flatMap((from) =>
     Array.from({ length: each }, (_, index) => {
       const nonce: Hex = `0x${from.slice(2)}${index.toString(16).padStart(24, '0')}`
       const authorization = { from, to: payTo, value, validBefore: BigInt(nowMs / 1_000 + 3_600), nonce }
       chain.head.state.balances.set(from, value * 1_000n)
-      const signature = { kind: 'bytes', signature: signatureOf(authorization) }
+      const signed = signatureOf(authorization)
+      const signature = isPlain ? { kind: 'ecdsa', v: 27, r: signed, s: signed } : { kind: 'bytes', signature: signed }
       const stored = { kind: 'eip3009', from, to: payTo, value: value.toString(), validAfter: '0', nonce, signature }
       return JSON.stringify({
         ...stored,
@@ -157,4 +162,11 @@ test('a signature whose sending fails in the database is put off by itself', asy
     sql`select count(*) as put from relays where checks > 0 and state = 'waiting'`,
   )
   expect(postponed).toBeGreaterThan(0n)
+}, 60_000)
+
+test('signatures that share a transaction and whose sending fails in the database are put off by themselves', async () => {
+  await put(0, many('a', 8), { each: 5, purpose: 'wallets.sweeps', isPlain: true })
+  await put(1, [payer('b')], { isPlain: true })
+  expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
+  expect(await statesOf(payer('a'))).toEqual(['waiting'])
 }, 60_000)

@@ -27,9 +27,17 @@ export async function sendBatch(parts: RelayerParts, network: Network): Promise<
   if (open >= slots) return 'full'
   if (open > 0 && (await isGathering(parts, network))) return 'gathering'
   const turn = await pickTurn(parts, network, { alone: false, most: batchMax, open: open / slots })
-  if (turn.dealt.length > 0) await planTurn(parts, network, turn)
-  else await endTurn(parts, turn, [])
-  return turn.dealt.length > 0 ? 'sent' : 'nothing'
+  if (turn.dealt.length === 0) {
+    await endTurn(parts, turn, [])
+    return 'nothing'
+  }
+  try {
+    await planTurn(parts, network, turn)
+    return 'sent'
+  } catch (error) {
+    if (await postponeFailing(parts, turn)) return sendBatch(parts, network)
+    throw error
+  }
 }
 
 async function isGathering({ ctx, timings }: RelayerParts, network: Network): Promise<boolean> {
@@ -80,6 +88,26 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
     return refused
   })
   await conclude(parts, refused)
+}
+
+/**
+ * After a turn that could not be planned: postpones the relays of those organizations and purposes whose feature cannot decide about them, so
+ * that they keep no other from going. Returns whether there were any.
+ */
+async function postponeFailing(parts: RelayerParts, turn: Turn): Promise<boolean> {
+  const { ctx, timings } = parts
+  const groups = Map.groupBy(turn.dealt, ({ queue: { organisationId, purpose } }) => `${organisationId} ${purpose}`)
+  let hasFailing = false
+  for (const [name, dealt] of groups) {
+    const relayIds = dealt.map(({ relayId }) => relayId)
+    const admitting = ctx.db.tx(async (tx) => admit(parts, tx, await lockWaiting(tx, relayIds)))
+    await admitting.catch(async (error: unknown) => {
+      ctx.log.error({ err: error, queues: name }, 'relays could not be admitted; they are tried again')
+      await postpone(ctx.db, relayIds, timings.backoff)
+      hasFailing = true
+    })
+  }
+  return hasFailing
 }
 
 interface Planned {
