@@ -37,7 +37,7 @@ beforeEach(async () => {
 afterEach(() => close(shop))
 
 /** A provider's server; opened again, it has forgotten everything, as after a crash. */
-async function openShop(challengeBatch = 1, slow = Promise.resolve()): Promise<void> {
+async function openShop(challengeBatch = 1, slow = Promise.resolve(), holdMsMax = 0): Promise<void> {
   const app = express()
   const options = {
     apiKey: org.testKey,
@@ -47,7 +47,7 @@ async function openShop(challengeBatch = 1, slow = Promise.resolve()): Promise<v
     onFault: () => {},
     registry: false,
   }
-  app.use(walletMiddleware({ ...options, publicUrl: 'https://shop.test', holdMsMax: 0 }))
+  app.use(walletMiddleware({ ...options, publicUrl: 'https://shop.test', holdMsMax }))
   app.all('/report', payMiddleware({ price: '0.01' }), async (req, res) => {
     runs.push(req.method)
     await slow
@@ -153,7 +153,7 @@ test.each(clients)(
   async (_name, wrap) => {
     await close(shop)
     const slow = Promise.withResolvers<void>()
-    await openShop(1, slow.promise)
+    await openShop(1, slow.promise, 60_000)
     const sent: Request[] = []
     const recording: typeof fetch = (input, init) => {
       const request = new Request(input, init)

@@ -199,6 +199,34 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect((await at.buy(v2())).status).toBe(409)
   })
 
+  test('an answer whose session took longer to open than it may leave by itself takes the right to leave', async () => {
+    await at.open({ pay: { acceptSessions: true } })
+    const opened = Promise.withResolvers<void>()
+    const session = {
+      sessionId: 'sess_1',
+      sessionToken: 'sess_1.token',
+      isExpired: false,
+      vaultId: 'vlt_1',
+      expiresAt: '2026-11-22T00:00:00.000Z',
+    }
+    at.fake.script('/verify', good)
+    at.fake.script('/settle', settledNow)
+    at.fake.script('/sessions', { status: 201, body: session, after: opened.promise })
+    at.fake.script('/redeem', granted)
+    const buying = at.buy(offered())
+    await vi.waitFor(() => expect(at.fake.calls('/sessions')).toHaveLength(1))
+    const late = performance.now() + 21_000
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => late)
+    try {
+      opened.resolve()
+      const response = await buying
+      expect([response.status, header(response, 'x-service-session-id')]).toEqual([200, 'sess_1.token'])
+    } finally {
+      clock.mockRestore()
+    }
+    expect(at.fake.calls('/redeemed')).toHaveLength(1)
+  })
+
   test('a kept answer is not redeemed as if it were still its first connection', async () => {
     at.fake.script('/verify', good, duplicate)
     at.fake.script('/settle', unknown)

@@ -8,7 +8,6 @@ import { checkPrice } from './check-options.ts'
 import type { VerifyAsked } from './contract.ts'
 import { type Credential, claimedPayer, findCredential, isPush, isReusable, movesAtVerify } from './credential.ts'
 import { enter } from './enter.ts'
-import { grantOf } from './grant.ts'
 import type { Look } from './observed.ts'
 import { type PayOptions, type Route, routeOf, type Till } from './options.ts'
 import { optionsAnswer, type ReadableBy, readableBy } from './preflight.ts'
@@ -191,9 +190,8 @@ function refusalIn(error: unknown, credential: Credential): Refusal | undefined 
 }
 
 function paid(purchase: Purchase, claim: Claimed): Admission {
-  const { sale, credential, payment } = purchase
+  const { sale, credential, payment, grant } = purchase
   const { till, route, method } = sale
-  const { vault, withSession } = grantOf(sale, payment)
   const hasMoved = !payment.settlementPending || payment.txHash !== null
   const over = () => till.runs.end(keptKeyOf(sale, credential), 'over')
   const unsold = () => {
@@ -208,9 +206,9 @@ function paid(purchase: Purchase, claim: Claimed): Admission {
     kind: 'paid',
     payment,
     session: undefined,
-    vault,
+    vault: grant.vault,
     bodyBytesMax: route.bodyBytesMax,
-    conclude: () => conclude(purchase).then(withSession).finally(over),
+    conclude: () => conclude(purchase).finally(over),
     tooLarge: () => {
       faulty(new RangeError('The answer exceeds bodyBytesMax.'))
       return problemAnswer('response-too-large')

@@ -3,14 +3,13 @@ import type { VerifiedPayment } from '../payments.ts'
 import type { OpenedSession } from '../sessions.ts'
 import type { Sale } from './ask.ts'
 import { sessionHeader } from './sessions.ts'
-import type { Conclusion } from './settle.ts'
 import { openVault, type PaidVault } from './vault.ts'
 
 /** What a payment buys beside the handler's answer. */
 export interface Grant {
   readonly vault: PaidVault
-  /** Puts the session beside what is released, where the route gives one. */
-  readonly withSession: (conclusion: Conclusion) => Promise<Conclusion>
+  /** The header with the session, where the route gives one. Never rejects. */
+  readonly sessionHeaders: () => Promise<readonly (readonly [name: string, value: string])[]>
 }
 
 /**
@@ -22,14 +21,13 @@ export function grantOf({ till, route }: Sale, payment: VerifiedPayment): Grant 
   const open = sessionOpener(purser, payment.paymentId, route.sessionSeconds)
   return {
     vault: openVault(purser, async () => (await open()).vaultId),
-    withSession: async (conclusion) => {
-      if (conclusion.kind === 'withhold' || !route.acceptSessions) return conclusion
+    sessionHeaders: async () => {
+      if (!route.acceptSessions) return []
       try {
-        const { sessionToken } = await open()
-        return { ...conclusion, headers: [...conclusion.headers, [sessionHeader, sessionToken]] }
+        return [[sessionHeader, (await open()).sessionToken]]
       } catch (error) {
         onFault({ stage: 'session', error, payment })
-        return conclusion
+        return []
       }
     },
   }

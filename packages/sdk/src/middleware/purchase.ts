@@ -2,6 +2,7 @@ import type { Verification } from '../payments.ts'
 import type { OwnAnswer } from './answers.ts'
 import { askToPay, type Sale } from './ask.ts'
 import type { Credential } from './credential.ts'
+import { grantOf } from './grant.ts'
 import { unsettledAnswer } from './receipts.ts'
 import { type Purchase, takeBack } from './settle.ts'
 
@@ -33,6 +34,7 @@ export function purchaseOf(
     sale,
     credential,
     payment,
+    grant: grantOf(sale, payment),
     settlementToken,
     verifiedAt,
     unsettled: async (reason) => {

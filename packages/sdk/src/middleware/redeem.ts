@@ -3,7 +3,6 @@ import { type OwnAnswer, problemAnswer } from './answers.ts'
 import type { Sale } from './ask.ts'
 import type { Admission } from './core.ts'
 import type { Credential } from './credential.ts'
-import { grantOf } from './grant.ts'
 import { privateCacheControl } from './headers.ts'
 import { keptKeyOf, purchaseOf } from './purchase.ts'
 import { receiptOf } from './receipts.ts'
@@ -31,8 +30,7 @@ export async function serveKept(
   if (taken === undefined) return undefined
   if (taken === 'busy') return { answer: problemAnswer('delivery-in-progress', 1) }
   const { purchase, answer, redemptionToken } = taken
-  const { withSession } = grantOf(sale, purchase.payment)
-  const conclusion = await withSession(await conclude(purchase, { signature, redemptionToken }))
+  const conclusion = await conclude(purchase, { signature, redemptionToken })
   if (conclusion.kind === 'withhold') {
     if (conclusion.keep === undefined) taken.drop()
     else taken.putBack(conclusion.redemptionToken)
@@ -81,9 +79,8 @@ export async function admitAgain(
 }
 
 function rerun(purchase: Purchase, redemptionToken: string): Admission {
-  const { sale, payment } = purchase
+  const { sale, payment, grant } = purchase
   const { till, route } = sale
-  const { vault, withSession } = grantOf(sale, payment)
   const giveBack = () => void takeBack(till, payment.paymentId, redemptionToken).catch(() => undefined)
   const unserved = (error: Error) => {
     giveBack()
@@ -93,9 +90,9 @@ function rerun(purchase: Purchase, redemptionToken: string): Admission {
     kind: 'paid',
     payment,
     session: undefined,
-    vault,
+    vault: grant.vault,
     bodyBytesMax: route.bodyBytesMax,
-    conclude: async () => withSession(await finish(purchase, redemptionToken)),
+    conclude: () => finish(purchase, redemptionToken),
     tooLarge: () => {
       unserved(new RangeError('The answer exceeds bodyBytesMax.'))
       return problemAnswer('response-too-large')
@@ -109,8 +106,9 @@ function rerun(purchase: Purchase, redemptionToken: string): Admission {
 }
 
 async function finish(purchase: Purchase, redemptionToken: string): Promise<Conclusion> {
-  const { sale, credential, payment, keepForPayer } = purchase
+  const { sale, credential, payment, grant, keepForPayer } = purchase
   const { paymentId, txHash, settledAt } = payment
+  const session = await grant.sessionHeaders()
   try {
     await sale.till.purser.payments.redeemed(paymentId, { redemptionToken })
   } catch (error) {
@@ -120,7 +118,7 @@ async function finish(purchase: Purchase, redemptionToken: string): Promise<Conc
     const keep = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
     return { kind: 'withhold', answer: problemAnswer('delivery-unavailable', 5), keep }
   }
-  const headers = [receiptOf(credential, payment, { txHash, settledAt, pending: false })]
+  const headers = [receiptOf(credential, payment, { txHash, settledAt, pending: false }), ...session]
   const undelivered = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
   return { kind: 'release', headers, keep: undefined, delivered: () => {}, undelivered }
 }

@@ -4,6 +4,7 @@ import { pause } from '../transport.ts'
 import { type OwnAnswer, problemAnswer } from './answers.ts'
 import type { Sale } from './ask.ts'
 import type { Credential } from './credential.ts'
+import type { Grant } from './grant.ts'
 import type { Route, Till } from './options.ts'
 import { type Moved, receiptOf } from './receipts.ts'
 import { type PayerSignature, redeemRequestOf } from './redeem-request.ts'
@@ -43,6 +44,8 @@ export interface Purchase {
   readonly sale: Sale
   readonly credential: Credential
   readonly payment: VerifiedPayment
+  /** What the payment buys beside the answer. */
+  readonly grant: Grant
   readonly settlementToken: string
   /** When the payment was about to be verified, by `performance.now()`. */
   readonly verifiedAt: number
@@ -58,6 +61,10 @@ export interface Again {
   readonly signature: PayerSignature | undefined
   /** Of the redemption whose answer did not leave. */
   readonly redemptionToken: string | undefined
+}
+
+interface Served extends Moved {
+  readonly session: Release['headers']
 }
 
 interface Known extends Moved {
@@ -84,8 +91,10 @@ export async function conclude(purchase: Purchase, again?: Again): Promise<Concl
   }
   if (again !== undefined && !payment.redeemable && again.signature === undefined)
     return withhold(problemAnswer('answer-lost'), keepForPayer)
+  // Opening a session takes time, and the answer may leave without a redemption for a short time only.
+  const session = await purchase.grant.sessionHeaders()
   const isOwn = again === undefined && performance.now() < known.isOwnUntil
-  return isOwn ? release(purchase, known) : redeemed(purchase, known, again)
+  return isOwn ? release(purchase, { ...known, session }) : redeemed(purchase, { ...known, session }, again)
 }
 
 function knownAtVerify({ payment, verifiedAt }: Purchase): Known {
@@ -116,7 +125,7 @@ async function settled(settle: () => Promise<Settlement>, route: Route): Promise
  * Lets the answer out by a redemption: of several processes and requests that have one for this payment, one succeeds. The
  * connection on which the credential came first proves nothing more; a later one does.
  */
-async function redeemed(purchase: Purchase, known: Known, again: Again | undefined): Promise<Conclusion> {
+async function redeemed(purchase: Purchase, known: Served, again: Again | undefined): Promise<Conclusion> {
   const { sale, credential, payment, settlementToken, keepForPayer } = purchase
   const { payments } = sale.till.purser
   let redemptionToken = again?.redemptionToken
@@ -169,12 +178,12 @@ function reasonOf({ problem, code }: ConflictError, { protocol }: Credential): s
 
 function release(
   { sale, credential, payment, keep, keepForPayer }: Purchase,
-  moved: Moved,
+  served: Served,
   redemptionToken?: string,
 ): Release {
   return {
     kind: 'release',
-    headers: [receiptOf(credential, payment, moved)],
+    headers: [receiptOf(credential, payment, served), ...served.session],
     keep,
     delivered: () => {
       if (redemptionToken === undefined) sale.till.reportDelivered(payment.paymentId)
