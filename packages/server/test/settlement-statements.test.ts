@@ -93,18 +93,18 @@ test('a lone payment is planned, sent and settled in a bounded number of stateme
     }
     const payment = paymentOf(ctx, stage, { authorization, isContract: false, apiKeyId })
     await gate.drain([ctx.recordPayment({ ctx, payment })])
-    const asked = await counted(() => process.deps.settlements.ask(payment.id))
+    const requested = await counted(() => process.deps.settlements.ask(payment.id))
     const planned = await counted(() => process.passRelays())
     const sent = await counted(() => process.turnLanes())
     await mine()
     const settled = await counted(() => process.turnLanes())
     const idle = await counted(() => process.passRelays())
-    return { asked, planned, sent, settled, idle }
+    return { requested, planned, sent, settled, idle }
   }
   // The first settlement of a process also reads the settler's first nonce, and begins the organization's log.
   await settleOne(1)
   const counts = await settleOne(2)
-  const most = { asked: 1, planned: 11, sent: 10, settled: 15, idle: 1 }
+  const most = { requested: 1, planned: 11, sent: 10, settled: 15, idle: 1 }
   for (const [step, count] of Object.entries(counts))
     expect(count, `${step}: ${JSON.stringify(counts)}`).toBeLessThanOrEqual(most[step as keyof typeof most])
 }, 60_000)
