@@ -11,7 +11,7 @@ declare module '../../platform/ctx.ts' {
 export type ScreeningResult = 'pending' | 'clear' | 'flagged'
 
 /**
- * Why: `listed` and `oracle-sanctioned` flag; `list-stale`, `oracle-failed`, `oracle-not-asked` and `oracle-not-configured` leave an address
+ * Why: `listed` and `oracle-sanctioned` flag; `list-stale`, `oracle-failed`, `oracle-unknown` and `oracle-not-configured` leave an address
  * pending; `clean` clears; `sandbox` is the sandbox screening's own answer, for test keys alone. With a stale list the reason of a pending
  * address is `list-stale`, whatever the oracle answered.
  */
@@ -20,7 +20,7 @@ export type ScreeningReason =
   | 'oracle-sanctioned'
   | 'list-stale'
   | 'oracle-failed'
-  | 'oracle-not-asked'
+  | 'oracle-unknown'
   | 'oracle-not-configured'
   | 'clean'
   | 'sandbox'

@@ -16,7 +16,7 @@ export function verdictOf({ isListed, isListStale, oracle }: Facts, environment:
   if (oracle === 'sanctioned') return { result: 'flagged', reason: 'oracle-sanctioned', oracle }
   if (isListStale) return { result: 'pending', reason: 'list-stale', oracle }
   if (oracle === 'failed') return { result: 'pending', reason: 'oracle-failed', oracle }
-  if (oracle === 'unknown') return { result: 'pending', reason: 'oracle-not-asked', oracle }
+  if (oracle === 'unknown') return { result: 'pending', reason: 'oracle-unknown', oracle }
   if (oracle === 'none' && environment === 'live') return { result: 'pending', reason: 'oracle-not-configured', oracle }
   return { result: 'clear', reason: 'clean', oracle }
 }

@@ -74,23 +74,16 @@ test.each([
 
 const screened = fc.record<Screened>({
   result: fc.constantFrom('pending', 'clear', 'flagged'),
-  reason: fc.constantFrom(
-    'listed',
-    'list-stale',
-    'oracle-failed',
-    'oracle-not-asked',
-    'oracle-not-configured',
-    'clean',
-  ),
+  reason: fc.constantFrom('listed', 'list-stale', 'oracle-failed', 'oracle-unknown', 'oracle-not-configured', 'clean'),
   oracle: fc.constantFrom('clean', 'sanctioned', 'failed', 'none', 'unknown'),
 })
 
-test('only pending money is on hold, and never where the oracle judged or a fresh list did and the oracle was asked', () => {
+test('only pending money is on hold, and never where the oracle judged or a fresh list did and the oracle was queried', () => {
   fc.assert(
     fc.property(screened, (found) => {
       if (found.result !== 'pending') expect(isOnHold(found)).toBe(false)
-      if (found.oracle === 'clean' && found.reason !== 'oracle-not-asked') expect(isOnHold(found)).toBe(false)
-      const isFresh = found.reason !== 'list-stale' && found.reason !== 'oracle-not-asked'
+      if (found.oracle === 'clean' && found.reason !== 'oracle-unknown') expect(isOnHold(found)).toBe(false)
+      const isFresh = found.reason !== 'list-stale' && found.reason !== 'oracle-unknown'
       if (isFresh) expect(isOnHold(found)).toBe(false)
     }),
   )

@@ -30,7 +30,7 @@ export function nextStatus(
 
 /**
  * When to screen again: daily, at a time that the id spreads; while the result is `pending`, after a quarter of `sinceMs` (since the last result
- * other than pending, or since the address was registered), at least a minute. An oracle that does not answer is asked again after an hour at
+ * other than pending, or since the address was registered), at least a minute. An oracle that does not answer is queried again after an hour at
  * most. Where it answered `clean` or there is none, there is no such bound: what is missing is a fresh list or an operator, and a new list makes the
  * address due by itself.
  */
@@ -63,10 +63,10 @@ export function hasNoSource({ reason, oracle }: Screened): boolean {
 }
 
 /**
- * Whether money that the address sent is on hold: while neither source could judge it, and until the oracle was asked about it for the first
+ * Whether money that the address sent is on hold: while neither source could judge it, and until the oracle was queried about it for the first
  * time. An address that the sandbox answers as pending stands for one that no source could judge.
  */
 export function isOnHold(screened: Screened): boolean {
   const { result, reason } = screened
-  return result === 'pending' && (hasNoSource(screened) || reason === 'oracle-not-asked' || reason === 'sandbox')
+  return result === 'pending' && (hasNoSource(screened) || reason === 'oracle-unknown' || reason === 'sandbox')
 }

@@ -19,20 +19,20 @@ afterAll(() => stage?.stop())
 const said = (reason: ScreeningReason, oracle: OracleAnswer) => ({ result: 'pending', reason, oracle }) as const
 
 test.each([
-  { reason: 'list-stale', oracle: 'clean', held: 0n },
-  { reason: 'oracle-failed', oracle: 'failed', held: 0n },
-  { reason: 'oracle-not-configured', oracle: 'none', held: 0n },
-  { reason: 'list-stale', oracle: 'failed', held: 9n },
-  { reason: 'list-stale', oracle: 'none', held: 9n },
-  { reason: 'list-stale', oracle: 'unknown', held: 9n },
-  { reason: 'oracle-not-asked', oracle: 'unknown', held: 9n },
+  { reason: 'list-stale', oracle: 'clean', onHold: 0n },
+  { reason: 'oracle-failed', oracle: 'failed', onHold: 0n },
+  { reason: 'oracle-not-configured', oracle: 'none', onHold: 0n },
+  { reason: 'list-stale', oracle: 'failed', onHold: 9n },
+  { reason: 'list-stale', oracle: 'none', onHold: 9n },
+  { reason: 'list-stale', oracle: 'unknown', onHold: 9n },
+  { reason: 'oracle-unknown', oracle: 'unknown', onHold: 9n },
 ] as const)(
-  'of a live deposit from a sender who is $reason with the oracle $oracle, $held of 9 is on hold',
+  'of a live deposit from a sender who is $reason with the oracle $oracle, $onHold of 9 is on hold',
   async (one) => {
     const sender = aSender()
     stage.screening.say(sender, said(one.reason, one.oracle))
     await stage.booked(sender, wallet, 9n)
-    expect(await stage.onHold(wallet)).toEqual({ frozen: 0n, unscreened: one.held })
+    expect(await stage.onHold(wallet)).toEqual({ frozen: 0n, unscreened: one.onHold })
     expect(await stage.deposits(wallet)).toMatchObject([{ amlStatus: 'pending', frozen: '0' }])
   },
 )
