@@ -2,7 +2,7 @@ import { decodeUint256, type Network, type TokenInfo, tokenReads } from '@purser
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
-import { pause } from '../platform/work/loop.ts'
+import { type Loop, startLoop } from '../platform/work/loop.ts'
 import { createBlockReads } from './block-reads.ts'
 import { createChain, decoded, domainReads, readDomain } from './chain.ts'
 import { fail } from './errors.ts'
@@ -30,7 +30,7 @@ export interface ChainsOptions {
 export function createChains(options: ChainsOptions): Chains {
   const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
   const byName = new Map(configured.map((network) => [network.name, connect(options, network)]))
-  const watch = createWatch([...byName.values()])
+  const watch = createWatch([...byName.values()], options.log)
   return {
     configured,
     on(network) {
@@ -103,21 +103,17 @@ function decidesAlone(network: Network, nodes: readonly unknown[]): boolean {
 const watchEveryMs = 2_000
 
 /** Looks after the nodes of every network, one round at a time for each, so that a slow one keeps none waiting. */
-function createWatch(connected: readonly { check(): Promise<void> }[]) {
-  const stopping = new AbortController()
-  let loops: readonly Promise<void>[] = []
+function createWatch(connected: readonly { check(): Promise<void> }[], log: Log | undefined) {
+  let loops: readonly Loop[] = []
   return {
     start() {
-      loops = connected.map(async ({ check }) => {
-        while (!stopping.signal.aborted) {
-          await check()
-          await pause(watchEveryMs, stopping.signal)
-        }
+      loops = connected.map(({ check }) => {
+        const run = async (): Promise<undefined> => void (await check())
+        return startLoop({ name: 'chains.watch', everyMs: watchEveryMs, log, run })
       })
     },
     async stop() {
-      stopping.abort()
-      await Promise.all(loops)
+      await Promise.all(loops.map((loop) => loop.stop()))
     },
   }
 }

@@ -1,11 +1,10 @@
-import type { Address, Network } from '@purser/protocol'
+import type { Address } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
 import { holdLeases, type Leases } from '../../platform/leases/leases.ts'
-import { pause } from '../../platform/work/loop.ts'
+import { type Loop, startLoop } from '../../platform/work/loop.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { NetworkDriver } from './driver.ts'
 import { findNextNonce, insertLane } from './nonce-store.ts'
-import { waitForWork } from './pace.ts'
 import { type Planning, planAll, planOne } from './plan.ts'
 import type { AccountPlan, LaneHandler, LaneSigner, Lanes } from './port.ts'
 import { scopeOf, sharesOf } from './shards.ts'
@@ -63,94 +62,65 @@ function planning({ account, planned }: AccountPlan): Planning {
   return { lane: { network: planned.network.name, sender: account }, planned }
 }
 
-/** Wakes one loop. A notification that comes while the loop works is not lost: it does not wait then. */
-class Wake {
-  #next = Promise.withResolvers<void>()
-
-  notify(): void {
-    this.#next.resolve()
-  }
-
-  /** Resolves at the first notification after this call. */
-  next(): Promise<void> {
-    this.#next = Promise.withResolvers()
-    return this.#next.promise
-  }
-}
-
 /** What one process does for the lanes: leases shards, drives each network, and looks for work where nothing is open. */
 class LaneWork {
-  readonly #options: LanesOptions
-  readonly #stopping = new AbortController()
-  readonly #wakes: ReadonlyMap<string, Wake>
+  readonly #deps: LanesOptions['deps']
   /** Networks whose drivers wait for a notification. */
   readonly #idle = new Set<string>()
   readonly #leases: Leases
-  readonly #loops: readonly Promise<void>[]
+  readonly #drives: ReadonlyMap<string, Drive>
+  readonly #poll: Loop
 
   constructor(options: LanesOptions, handlers: readonly LaneHandler[]) {
     const { deps, chains, leaseMs = leaseMsDefault } = options
-    this.#options = options
-    this.#wakes = new Map(chains.configured.map(({ name }) => [name, new Wake()]))
+    this.#deps = deps
     const networkOf = new Map(chains.configured.map(({ name }) => [scopeOf(name), name]))
     const shares = chains.configured.flatMap(({ name }) => sharesOf(name))
     const onTaken = (scope: string): void => this.notify(networkOf.get(scope) ?? '')
     this.#leases = holdLeases({ deps, shares, leaseMs, onTaken })
     const byPurpose = new Map(handlers.map((handler) => [handler.purpose, handler]))
-    const drives = chains.configured.map((network) =>
-      this.#drive(network, new NetworkDriver({ ...options, network, handlers: byPurpose })),
+    this.#drives = new Map(
+      chains.configured.map((network) => {
+        const driver = new NetworkDriver({ ...options, network, handlers: byPurpose })
+        return [network.name, { driver, loop: this.#drive(network.name, driver) }]
+      }),
     )
-    this.#loops = [...drives, this.#poll()]
+    const run = (): Promise<undefined> => this.#look()
+    this.#poll = startLoop({ name: 'lanes', everyMs: idlePollMs, log: deps.log, run })
   }
 
   notify(network: string): void {
-    this.#wakes.get(network)?.notify()
+    this.#drives.get(network)?.loop.wake()
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort()
-    await Promise.all(this.#loops)
+    const drives = [...this.#drives.values()]
+    await Promise.all([this.#poll.stop(), ...drives.map(({ loop }) => loop.stop())])
+    await Promise.all(drives.map(({ driver }) => driver.rest()))
     await this.#leases.stop()
   }
 
-  async #drive({ name }: Network, driver: NetworkDriver): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      const woken = this.#wakes.get(name)?.next() ?? Promise.resolve()
-      try {
-        const nextMs = await driver.turn(this.#leases.held(scopeOf(name)))
-        if (nextMs !== undefined) await waitForWork(woken, nextMs, signal)
-        else await this.#untilNotified(name, woken)
-      } catch (error) {
-        this.#options.deps.log.warn(
-          { err: error, network: name },
-          'the lanes of a network failed; they are tried again',
-        )
-        await pause(failureMs, signal)
-      }
+  /** Drives a network while something is open, and else when it is notified. */
+  #drive(name: string, driver: NetworkDriver): Loop {
+    const run = async (): Promise<number> => {
+      this.#idle.delete(name)
+      const nextMs = await driver.turn(this.#leases.held(scopeOf(name)))
+      if (nextMs === undefined) this.#idle.add(name)
+      return nextMs ?? Number.POSITIVE_INFINITY
     }
-    await driver.rest()
+    return startLoop({ name: scopeOf(name), everyMs: idlePollMs, failureMs, log: this.#deps.log, run })
   }
 
-  async #untilNotified(network: string, woken: Promise<void>): Promise<void> {
-    this.#idle.add(network)
-    await waitForWork(woken, undefined, this.#stopping.signal)
-    this.#idle.delete(network)
+  async #look(): Promise<undefined> {
+    const leased = [...this.#idle].flatMap((network) =>
+      this.#leases.held(scopeOf(network)).leases.map(({ shard }) => ({ network, shard })),
+    )
+    if (leased.length === 0) return
+    for (const network of await listOpenNetworks(this.#deps.db, leased)) this.notify(network)
   }
+}
 
-  async #poll(): Promise<void> {
-    const { deps } = this.#options
-    while (!this.#stopping.signal.aborted) {
-      await pause(idlePollMs, this.#stopping.signal)
-      const leased = [...this.#idle].flatMap((network) =>
-        this.#leases.held(scopeOf(network)).leases.map(({ shard }) => ({ network, shard })),
-      )
-      if (leased.length === 0) continue
-      const open = await listOpenNetworks(deps.db, leased).catch((error: unknown) => {
-        deps.log.warn({ err: error }, 'lanes could not be looked at; tried again')
-        return []
-      })
-      for (const network of open) this.notify(network)
-    }
-  }
+interface Drive {
+  readonly driver: NetworkDriver
+  readonly loop: Loop
 }

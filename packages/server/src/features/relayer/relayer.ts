@@ -1,6 +1,6 @@
 import type { Network } from '@purser/protocol'
 import { holdLeases } from '../../platform/leases/leases.ts'
-import { pause } from '../../platform/work/loop.ts'
+import { pause, startLoop } from '../../platform/work/loop.ts'
 import { sendAlone } from './alone.ts'
 import { sendBatch } from './batch.ts'
 import { checkRelays } from './check.ts'
@@ -27,35 +27,25 @@ type Task = 'batch' | 'alone' | 'check'
  */
 export function startRelayer(parts: RelayerParts): Relayer {
   const stopping = new AbortController()
-  let woken = Promise.withResolvers<void>()
-  const notify = (): void => {
-    woken.resolve()
-    woken = Promise.withResolvers()
-  }
   const drivers = parts.networks.map((network) => new NetworkDriver(parts, network, stopping.signal))
   const leases = holdLeases({
     deps: parts.ctx,
     shares: parts.networks.map(({ name }) => ({ scope: scopeOf(name), shard: 0 })),
     leaseMs: parts.timings.leaseMs,
-    onTaken: notify,
+    onTaken: () => loop.wake(),
   })
-  const loop = (async () => {
-    while (!stopping.signal.aborted) {
-      const wake = woken.promise
-      const leased = drivers.filter(({ network }) => leases.held(scopeOf(network.name)).leases.length > 0)
-      await lookOnce(parts, leased).catch(async (error: unknown) => {
-        parts.ctx.log.error({ err: error }, 'the relayer could not look at its queues; it looks again')
-        await pause(failureMs, stopping.signal)
-      })
-      await Promise.race([wake, pause(pollMs, stopping.signal)])
-    }
-  })()
+  const run = async (): Promise<undefined> => {
+    await lookOnce(
+      parts,
+      drivers.filter(({ network }) => leases.held(scopeOf(network.name)).leases.length > 0),
+    )
+  }
+  const loop = startLoop({ name: 'relayer', everyMs: pollMs, failureMs, log: parts.ctx.log, run })
   return {
-    notify,
+    notify: loop.wake,
     async stop() {
       stopping.abort()
-      notify()
-      await loop
+      await loop.stop()
       await Promise.all(drivers.map((driver) => driver.rest()))
       await leases.stop()
     },

@@ -1,6 +1,6 @@
 import { bytesToHex } from '@purser/protocol'
 import type { Deps } from '../ctx.ts'
-import { pause } from '../work/loop.ts'
+import { startLoop } from '../work/loop.ts'
 import {
   type HeldLeases,
   insertShares,
@@ -43,7 +43,6 @@ const failureMs = 500
 export function holdLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Leases {
   const { db, log } = deps
   const ownerToken = bytesToHex(deps.random.bytes(16))
-  const stopping = new AbortController()
   let leases: readonly Lease[] = []
   let areRowsThere = false
   /** Until when the leases last certainly, by a clock that nobody sets. */
@@ -73,23 +72,20 @@ export function holdLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Le
     }
     return takeFree()
   }
-  const loop = (async () => {
-    while (!stopping.signal.aborted) {
-      const ms = await turn().catch((error: unknown) => {
-        log.warn({ err: error }, 'leases could not be renewed; tried again')
-        return failureMs
-      })
-      await pause(Math.min(ms, leaseMs / 3), stopping.signal)
-    }
-  })()
+  const loop = startLoop({
+    name: 'leases',
+    everyMs: leaseMs / 3,
+    failureMs: Math.min(failureMs, leaseMs / 3),
+    log,
+    run: async () => Math.min(await turn(), leaseMs / 3),
+  })
   return {
     held(scope) {
       const current = performance.now() < endsAtMs ? leases.filter((lease) => lease.scope === scope) : []
       return { scope, ownerToken, leaseMs, leases: current }
     },
     async stop() {
-      stopping.abort()
-      await loop
+      await loop.stop()
       const last = leases
       leases = []
       if (last.length > 0) await releaseLeases(db, last, ownerToken).catch(() => undefined)

@@ -11,9 +11,9 @@ export interface LoopOptions {
   /** Under this name failures are logged. */
   readonly name: string
   readonly everyMs: number
-  /** After a failure; `everyMs` where it is left out. */
+  /** After a failure, however often it is woken; `everyMs` where it is left out. */
   readonly failureMs?: number
-  readonly log: Pick<Log, 'error'>
+  readonly log: Pick<Log, 'warn'> | undefined
   /** Runs once. The signal is aborted when the loop stops. Returns after how many milliseconds it runs again, where that is not `everyMs`. */
   readonly run: (stopped: AbortSignal) => Promise<number | undefined>
 }
@@ -25,11 +25,13 @@ export function startLoop({ name, everyMs, failureMs = everyMs, log, run }: Loop
   const runs = (async () => {
     while (!stopping.signal.aborted) {
       woken = Promise.withResolvers()
-      const nextMs = await run(stopping.signal).catch((error: unknown) => {
-        log.error({ err: error, loop: name }, 'background work failed; it is tried again')
-        return failureMs
-      })
-      await pauseOrWake(nextMs ?? everyMs, woken.promise, stopping.signal)
+      try {
+        const nextMs = await run(stopping.signal)
+        await pauseOrWake(nextMs ?? everyMs, woken.promise, stopping.signal)
+      } catch (error) {
+        log?.warn({ err: error, loop: name }, 'background work failed; it is tried again')
+        await pause(failureMs, stopping.signal)
+      }
     }
   })()
   return {
@@ -41,10 +43,13 @@ export function startLoop({ name, everyMs, failureMs = everyMs, log, run }: Loop
   }
 }
 
+/** Longest that a timer can wait. */
+const pauseMsMax = 2 ** 31 - 1
+
 async function pauseOrWake(ms: number, woken: Promise<void>, stopped: AbortSignal): Promise<void> {
-  if (stopped.aborted) return
+  if (stopped.aborted || ms <= 0) return
   const waiting = new AbortController()
-  await Promise.race([woken, pause(ms, AbortSignal.any([waiting.signal, stopped]))])
+  await Promise.race([woken, pause(Math.min(ms, pauseMsMax), AbortSignal.any([waiting.signal, stopped]))])
   waiting.abort()
 }
 

@@ -51,7 +51,7 @@ async function runOnce(deps: Deps, { name, run }: Recurring): Promise<void> {
     count('done')
   } catch (error) {
     count('failed')
-    throw error
+    deps.log.error({ err: error, task: name }, 'a recurring task failed; it is tried again')
   }
 }
 

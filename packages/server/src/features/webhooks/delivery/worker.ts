@@ -1,11 +1,10 @@
 import { instantOf } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
-import { pause } from '../../../platform/work/loop.ts'
+import { type Loop, pause, startLoop } from '../../../platform/work/loop.ts'
 import type { WebhookId } from '../store.ts'
 import { HeldEndpoint, shareFirst, shareMax } from './endpoint.ts'
 import { fanOut } from './fan-out.ts'
-import { type Loop, startLoop } from './loop.ts'
 import { type Lease, leaseQueues, listDue, listEndpoints, releaseQueues, renewQueues } from './queue-store.ts'
 import { createRecord } from './record.ts'
 import { send } from './send.ts'
@@ -29,6 +28,8 @@ const limitsDefault: WorkerLimits = { endpointsMax: 1_000, turnMs: 2_000 }
 const underWayMax = 1_024
 /** After a failure to keep what became of a delivery, so that nobody is sent the same thing in a tight loop. */
 const afterFailureMs = 5_000
+/** After a look that failed. */
+const afterLookMs = 1_000
 
 /**
  * Delivers events. Endpoints take turns, not deliveries: a process holds an endpoint's queue by a lease, sends what is due to it a few
@@ -56,14 +57,9 @@ export class WebhookWorker {
     this.#limits = limits
     this.#name = newId('job', deps)
     this.#record = createRecord(deps)
-    this.#fanningOut = startLoop(
-      () => this.#fanOut(),
-      (error) => deps.log.warn({ err: error }, 'deliveries of new events could not be written; they are written soon'),
-    )
-    this.#delivering = startLoop(
-      () => this.#look(),
-      (error) => deps.log.warn({ err: error }, 'webhooks could not be looked after; it is tried again soon'),
-    )
+    const every = { everyMs: pollMs, failureMs: afterLookMs, log: deps.log }
+    this.#fanningOut = startLoop({ ...every, name: 'webhooks.fan-out', run: () => this.#fanOut() })
+    this.#delivering = startLoop({ ...every, name: 'webhooks.deliver', run: () => this.#look() })
   }
 
   /** Has the tables looked at now. Never throws. */
