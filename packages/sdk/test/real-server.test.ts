@@ -30,7 +30,7 @@ function clientFor(apiKey: string): Purser {
 }
 
 function aWallet(client = purser) {
-  const address = `0x${(++addresses).toString(16).padStart(40, '0')}`
+  const address = `0x${(++addresses).toString(16).padStart(40, 'c')}`
   return client.wallets.byo.create({ address, chain: 'base-sepolia', supportedTokens: ['USDC'] })
 }
 
