@@ -29,14 +29,20 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
   const byThis = new Set(ended.map((row) => row.id))
   const others = ends.map(({ transferId }) => transferId).filter((transferId) => !byThis.has(transferId))
   const endedBefore = others.length === 0 ? [] : await lockTransfers(tx, others)
+  const costs = await listGasCosts(
+    tx,
+    ended.map((row) => row.id),
+  )
+  await settleGas(tx, realGasOf(ended, costs))
+  // Every step of a confirmed transfer has its nonce, by which it counts no more; a gasless one has no steps.
+  const open = ended.filter(({ id, status }) => status !== 'confirmed' || !costs.has(id))
   await endReservations(
     tx,
-    ended.map((row) => ({ subjectId: row.id, isBack: isBack(row) })),
+    open.map((row) => ({ subjectId: row.id, isBack: isBack(row) })),
   )
-  await countRealGas(tx, ended)
   await endUnits(
     tx,
-    ended.filter(({ isRevokeDue }) => !isRevokeDue).map((row) => row.id),
+    ended.filter(({ partner, isRevokeDue }) => partner !== null && !isRevokeDue).map((row) => row.id),
   )
   for (const row of [...ended, ...endedBefore].toSorted(byId)) {
     if (isBack(row)) await releasePolicy(tx, row, row.id, now)
@@ -46,17 +52,12 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
   return ended.filter(({ purpose }) => purpose === 'transfer')
 }
 
-/** Until now the most that it might cost counted against the wallets' policies. */
-async function countRealGas(tx: Tx, ended: readonly TransferRow[]): Promise<void> {
-  const costs = await listGasCosts(
-    tx,
-    ended.map((row) => row.id),
-  )
-  const real = ended.flatMap((row) => {
+/** In 1e-18 of the coin; until now the most that they might cost counted against the wallets' policies. */
+function realGasOf(ended: readonly TransferRow[], costs: ReadonlyMap<TransferId, bigint>) {
+  return ended.flatMap((row) => {
     const raw = costs.get(row.id)
     return raw === undefined ? [] : [{ subjectId: row.id, attoAmount: raw * 10n ** BigInt(18 - gasDecimalsOf(row)) }]
   })
-  await settleGas(tx, real)
 }
 
 /** Coins have 18 decimals; on Tempo the token that moves pays for the gas. */
