@@ -49,7 +49,7 @@ export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Prom
   return answer(faucet.address, wallet, request)
 }
 
-/** The answer for a repeat whose first answer was never stored; what was asked for says it all. */
+/** The answer for a repeat whose first answer was never stored; the request has all of it. */
 export async function repeatedDeposit(ctx: Ctx, resource: string): Promise<Reply> {
   const request = NewTestDeposit.parse(JSON.parse(resource))
   const wallet = await ctx.receivingWallets.find(ctx.tenant, request.walletId)

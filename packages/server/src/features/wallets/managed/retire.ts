@@ -86,10 +86,10 @@ async function refuseHoldings(
   const holdings = wallets.flatMap(({ id: walletId, address }, at) => {
     const { native = 0n, tokens: amounts = [] } = read[at] ?? {}
     const coin = nativeCoin === null || native <= dust ? [] : [{ coin: nativeCoin, raw: native }]
-    const held = tokens.flatMap((token, index) =>
+    const ofTokens = tokens.flatMap((token, index) =>
       (amounts[index] ?? 0n) > 0n ? [{ coin: token, raw: amounts[index] ?? 0n }] : [],
     )
-    return [...coin, ...held].map(({ coin: { symbol, decimals }, raw }) => {
+    return [...coin, ...ofTokens].map(({ coin: { symbol, decimals }, raw }) => {
       return { walletId, address, tokenSymbol: symbol, formattedBalance: formatAmount(raw, decimals) }
     })
   })

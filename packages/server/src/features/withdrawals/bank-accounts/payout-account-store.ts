@@ -72,7 +72,7 @@ export async function findCustomerOfAccount(
   return row?.customerId
 }
 
-/** Notes that the partner is about to be asked; false where the bank account is deleted. Waits for a deletion under way. */
+/** Notes that a request to the partner is about to be sent; false where the bank account is deleted. Waits for a deletion under way. */
 export async function noteAsking(tx: Tx, tenant: Tenant, account: PayoutAccountKey): Promise<boolean> {
   const bank = await tx.maybeOne(
     z.object({ id: id('bac') }),
@@ -170,7 +170,7 @@ export async function markRemoved(tx: Tx, tenant: Tenant, account: PayoutAccount
         select from payout_accounts where bank_account_id = ${account.bankAccountId} and account_id is null and removed_at is null)`)
 }
 
-/** When the partner is asked again. */
+/** When the partner receives the next request. */
 export async function putOffRemoval(
   db: Queryable,
   tenant: Tenant,

@@ -48,7 +48,7 @@ async function removeOne(ctx: Ctx, account: Leaving): Promise<void> {
   }
 }
 
-/** The account whose id was never kept: asked again under the same name, the partner says it. Undefined where it made none. */
+/** The account whose id was never kept: the partner answers a repeat under the same name with it. Undefined where it made none. */
 async function lostAccount(ctx: Ctx, partner: OffRamp, account: Leaving): Promise<string | undefined> {
   const { accountName, details: sealed } = account
   if (sealed === null) return undefined
