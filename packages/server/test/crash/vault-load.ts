@@ -12,7 +12,8 @@ export interface Write {
   /** What was acknowledged; undefined where no answer came. */
   id?: string
   sha256?: string
-  wasBeforeSeal?: boolean
+  /** Whether it was first sent before a seal of its vault was acknowledged. Its answer may be repeated after. */
+  readonly wasBeforeSeal: boolean
   refusal?: string
 }
 
@@ -73,7 +74,8 @@ export function startVaultLoad(options: {
     const kind = (['document', 'file', 'event'] as const)[Math.floor(random() * 3)] ?? 'document'
     // A file's key is held for a minute when its process died.
     const isKeyed = kind !== 'file' && random() < 0.5
-    const made: Write = { name: `${kind}-${writer}-${life.writes.length}`, kind, isKeyed }
+    const wasBeforeSeal = life.seals.length === 0
+    const made: Write = { name: `${kind}-${writer}-${life.writes.length}`, kind, isKeyed, wasBeforeSeal }
     life.writes.push(made)
     const send = senderOf(life, made)
     const answer = isKeyed ? await insist(kind, send) : await once(kind, send)
@@ -81,7 +83,6 @@ export function startVaultLoad(options: {
     if (answer.status !== 201) made.refusal = codeOf(answer)
     else {
       made.id = String(answer.body.id ?? answer.body.eventId)
-      made.wasBeforeSeal = life.seals.length === 0
       acknowledged += 1
     }
     return made.refusal === undefined ? 'go on' : 'stop'
