@@ -8,7 +8,7 @@ import { openDb } from '../../src/platform/db/db.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { loadDump, takeDump } from '../logical-dump.ts'
-import { bodyFrom, type Managed, stranger } from '../transfer-stage.ts'
+import { bodyFrom, type Managed, stranger, untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf, request } from '../world.ts'
 import { aRestartablePostgres } from './restartable-postgres.ts'
 
@@ -87,6 +87,7 @@ async function aDeployment({ database }: Copyable) {
     dev,
     chain,
     call,
+    database: world.database,
     files: 'directory' in world.config.files ? world.config.files.directory : '',
     url: database.url,
     stop: () => server.stop(),
@@ -102,11 +103,12 @@ type Deployment = Awaited<ReturnType<typeof aDeployment>>
 
 const masters = '/wallet-infra/master-wallets'
 
-async function aMaster({ call, dev }: Deployment): Promise<Managed> {
+async function aMaster({ call, dev, database }: Deployment): Promise<Managed> {
   const { body } = await call('POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
   const master = { id: String(body.id), address: body.address as `0x${string}` }
   await fundNative(dev, master.address, 10n ** 18n)
   await fundToken(dev, 'USDC', master.address, 100_000_000n)
+  await untilBooked({ database }, dev)
   return master
 }
 
