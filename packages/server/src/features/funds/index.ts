@@ -20,7 +20,6 @@ export {
   hasCaughtUp,
   type Place,
   readFunds,
-  readSnapshot,
   type Snapshot,
   type Spendable,
   spendableOf,

@@ -2,7 +2,6 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { feeInToken, feeOfGas } from './fees.ts'
 import { type Place, type Snapshot, snapshotMsMax, spendableOf } from './snapshot.ts'
-import { readNow } from './store.ts'
 
 /** What one step takes from one place. */
 export interface Want {
@@ -30,7 +29,6 @@ export async function areCovered(
   tx: Tx,
   claims: readonly Claim[],
 ): Promise<readonly boolean[]> {
-  const oldest = (await readNow(tx)).getTime() - snapshotMsMax
   const seen = new Map<Snapshot, Map<string, Place>>()
   for (const { snapshot, wants } of claims) {
     const places = seen.get(snapshot) ?? new Map<string, Place>()
@@ -41,6 +39,7 @@ export async function areCovered(
     [...places].map(([name, place]) => ({ snapshot, name, place })),
   )
   const amounts = await spendableOf(tx, ctx, each)
+  const oldest = Math.max(...amounts.map(({ readAt }) => readAt.getTime())) - snapshotMsMax
   const available = new Map<Snapshot, Map<string, bigint>>()
   for (const [index, { snapshot, name }] of each.entries()) {
     const own = available.get(snapshot) ?? new Map<string, bigint>()

@@ -8,7 +8,8 @@ import type { Db, Queryable } from '../../platform/db/db.ts'
 import { gather } from '../../platform/db/gather.ts'
 import { pause } from '../../platform/work/loop.ts'
 import { type Coin, feeInToken } from './fees.ts'
-import { listAuthorizations, listSenders, readNow, sumReserved } from './store.ts'
+import type { AmountOnHold } from './ports.ts'
+import { listAuthorizations, listSenders, type Reserved, readNow, sumReserved } from './store.ts'
 
 /** A token or the coin at a managed wallet. */
 export interface Place {
@@ -47,20 +48,43 @@ type Deps = Pick<Ctx, 'db' | 'chains' | 'deposits'>
 /** Longest that a snapshot is used, in milliseconds by the database's clock. */
 export const snapshotMsMax = 60_000
 
-const rounds = new WeakMap<Db, Map<string, (places: readonly Place[]) => Promise<Snapshot>>>()
+/** What a round of callers reads: a snapshot, and what the rows say of every place of theirs. */
+interface Round {
+  readonly snapshot: Snapshot
+  readonly taken: ReadonlyMap<string, Taken>
+}
 
-/** Reads what the accounts of one network have. Callers at the same time share one snapshot, which begins after all of them called. */
-export function readSnapshot(deps: Deps, network: Network, places: readonly Place[]): Promise<Snapshot> {
-  const networks = rounds.get(deps.db) ?? new Map<string, (places: readonly Place[]) => Promise<Snapshot>>()
+type ReadRound = (places: readonly Place[]) => Promise<Round>
+
+const rounds = new WeakMap<Db, Map<string, ReadRound>>()
+
+/** Callers at the same time share one round, which begins after all of them called: its statements and node calls are not one per caller. */
+function roundOf(deps: Deps, network: Network): ReadRound {
+  const networks = rounds.get(deps.db) ?? new Map<string, ReadRound>()
   rounds.set(deps.db, networks)
   const read =
     networks.get(network.name) ??
-    gather<readonly Place[], Snapshot>({ itemsMax: 128, roundsMax: 1 }, async (batches) => {
-      const snapshot = await readOnce(deps, network, batches.flat())
-      return batches.map(() => snapshot)
+    gather<readonly Place[], Round>({ itemsMax: 128, roundsMax: 1 }, async (batches) => {
+      const places = new Map(batches.flat().map((place) => [nameOf(place), place]))
+      const snapshot = await readOnce(deps, network, [...places.values()])
+      const seen = [...places.values()].map((place) => ({ snapshot, place }))
+      const taken = await takenFrom(deps.db, deps, seen)
+      const round = {
+        snapshot,
+        taken: new Map([...places.keys()].flatMap((name, index) => entryOf(name, taken[index]))),
+      }
+      return batches.map(() => round)
     })
   networks.set(network.name, read)
-  return read(places)
+  return read
+}
+
+function entryOf(name: string, taken: Taken | undefined): [string, Taken][] {
+  return taken === undefined ? [] : [[name, taken]]
+}
+
+function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin, except }: Place): string {
+  return [organisationId, environment, walletId, owner, coin.symbol, except].join(' ')
 }
 
 async function readOnce({ db, chains, deposits }: Deps, network: Network, places: readonly Place[]): Promise<Snapshot> {
@@ -132,23 +156,33 @@ export interface Spendable {
   readonly frozen: bigint
   /** What transactions and authorizations under way will take, which is not in `available`. */
   readonly reserved: bigint
+  /** By the database's clock. */
+  readonly readAt: Date
 }
 
-/**
- * What may leave, in the order of the places: the balance of the snapshot's block less what of it is frozen, unscreened or not final, and less
- * everything that is reserved and not yet subtracted in that block. Under the owners' locks nothing can be reserved in between.
- */
-export async function spendableOf(
+interface Seen {
+  readonly snapshot: Snapshot
+  readonly place: Place
+}
+
+/** What the rows take from the balance of a place. */
+interface Taken {
+  readonly onHold: AmountOnHold
+  readonly reserved: Reserved
+}
+
+/** In the order of `seen`, in two statements. */
+async function takenFrom(
   db: Queryable,
   { deposits }: Pick<Ctx, 'deposits'>,
-  seen: readonly { readonly snapshot: Snapshot; readonly place: Place }[],
-): Promise<Spendable[]> {
+  seen: readonly Seen[],
+): Promise<readonly Taken[]> {
   const tokens = seen.flatMap(({ snapshot, place: { tenant, walletId, network, coin } }) =>
     coin.address === undefined
       ? []
       : [{ tenant, walletId, network: network.name, token: coin.address, upTo: snapshot.block }],
   )
-  const onHold = tokens.length === 0 ? [] : [...(await deposits.amountsOnHold(db, tokens))]
+  const onHold = (tokens.length === 0 ? [] : await deposits.amountsOnHold(db, tokens)).values()
   const sums = await sumReserved(
     db,
     seen.map(({ snapshot, place: { network, owner, coin, except } }) => {
@@ -157,17 +191,35 @@ export async function spendableOf(
       return { network: network.name, owner, asset: coin.symbol, nonce, used, maxFee, l1Fee, except }
     }),
   )
-  return seen.map(({ snapshot, place }, index) => {
-    const { network, owner, coin } = place
-    const balance = ownerIn(snapshot, owner).balances.get(coin.symbol)
-    if (balance === undefined) throw failChain('chain-unavailable', {}, new Error(`no balance of ${coin.symbol}`))
-    const { frozen, unscreened, notFinal } = (coin.address === undefined ? undefined : onHold.shift()) ?? nothing
-    const { raw, wei } = sums[index] ?? { raw: 0n, wei: 0n }
-    const gas = network.nativeCoin === null ? feeInToken(wei, 1n, coin.decimals) : wei
-    const waiting = isFinalAtDepth(network) ? 0n : notFinal
-    const reserved = raw + gas
-    return { available: balance - frozen - unscreened - waiting - reserved, unscreened, frozen, reserved }
+  return sums.map((reserved, index) => {
+    const isCoin = seen[index]?.place.coin.address === undefined
+    return { onHold: (isCoin ? undefined : onHold.next().value) ?? nothing, reserved }
   })
+}
+
+/**
+ * What may leave, in the order of the places: the balance of the snapshot's block less what of it is frozen, unscreened or not final, and less
+ * everything that is reserved and not yet subtracted in that block. Under the owners' locks nothing can be reserved in between.
+ */
+export async function spendableOf(
+  db: Queryable,
+  deps: Pick<Ctx, 'deposits'>,
+  seen: readonly Seen[],
+): Promise<Spendable[]> {
+  const taken = await takenFrom(db, deps, seen)
+  return seen.map((one, index) => spendableBy(one, taken[index]))
+}
+
+function spendableBy({ snapshot, place: { network, owner, coin } }: Seen, taken: Taken | undefined): Spendable {
+  const balance = ownerIn(snapshot, owner).balances.get(coin.symbol)
+  if (balance === undefined) throw failChain('chain-unavailable', {}, new Error(`no balance of ${coin.symbol}`))
+  if (taken === undefined) throw new Error('a place that was not read')
+  const { frozen, unscreened, notFinal } = taken.onHold
+  const { raw, wei, readAt } = taken.reserved
+  const gas = network.nativeCoin === null ? feeInToken(wei, 1n, coin.decimals) : wei
+  const waiting = isFinalAtDepth(network) ? 0n : notFinal
+  const reserved = raw + gas
+  return { available: balance - frozen - unscreened - waiting - reserved, unscreened, frozen, reserved, readAt }
 }
 
 const nothing = { frozen: 0n, unscreened: 0n, notFinal: 0n }
@@ -191,16 +243,9 @@ export interface Funds {
 }
 
 /** What may leave the places, all of one network. */
-export async function readFunds(ctx: Deps, network: Network, places: readonly Place[]): Promise<Funds> {
-  const snapshot = await readSnapshot(ctx, network, places)
-  return {
-    snapshot,
-    spendable: await spendableOf(
-      ctx.db,
-      ctx,
-      places.map((place) => ({ snapshot, place })),
-    ),
-  }
+export async function readFunds(deps: Deps, network: Network, places: readonly Place[]): Promise<Funds> {
+  const { snapshot, taken } = await roundOf(deps, network)(places)
+  return { snapshot, spendable: places.map((place) => spendableBy({ snapshot, place }, taken.get(nameOf(place)))) }
 }
 
 const bookingMsMax = 5_000

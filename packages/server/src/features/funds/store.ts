@@ -163,8 +163,11 @@ export interface ReservedQuestion extends Account {
 /** What a step without a nonce has in the index: more than any nonce. */
 const noNonce = sql`9223372036854775807`
 
-const Reserved = z.object({ raw: Raw, wei: Raw })
-/** `raw`: the amounts, in the asset's smallest unit. `wei`: gas and data fees at most; on Tempo in 1e-18 USD. */
+const Reserved = z.object({ raw: Raw, wei: Raw, readAt: z.date() })
+/**
+ * `raw`: the amounts, in the asset's smallest unit. `wei`: gas and data fees at most; on Tempo in 1e-18 USD. `readAt`: when the statement began, by
+ * the database's clock.
+ */
 export type Reserved = z.output<typeof Reserved>
 
 /** In the order of the questions. */
@@ -174,7 +177,7 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
   return db.many(
     Reserved,
     sql`
-    select sums.raw, sums.wei
+    select sums.raw, sums.wei, statement_timestamp() as read_at
     from unnest(
       ${each(({ network }) => network)}::text[], ${each(({ owner }) => owner)}::text[], ${each(({ asset }) => asset)}::text[],
       ${each(({ nonce }) => nonce)}::bigint[], ${each(({ maxFee }) => maxFee)}::numeric[], ${each(({ l1Fee }) => l1Fee)}::numeric[],
@@ -188,8 +191,8 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
       from reservations r
       where r.network = q.network and r.owner = q.owner and r.asset = q.asset and coalesce(r.nonce, ${noNonce}) >= q.nonce
         and r.subject_id is distinct from q.except_subject
-        and not exists (select from unnest(${used.map(({ place }) => place)}::bigint[], ${used.map(({ seq }) => seq)}::bigint[]) as u (place, seq)
-          where u.place = q.place and u.seq = r.seq)
+        and (q.place, r.seq) not in (
+          select u.place, u.seq from unnest(${used.map(({ place }) => place)}::bigint[], ${used.map(({ seq }) => seq)}::bigint[]) as u (place, seq))
     ) as sums order by q.place`,
   )
 }
