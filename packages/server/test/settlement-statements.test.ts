@@ -1,8 +1,8 @@
 import type { Address } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Db, Queryable, Sql } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
+import { counting } from './counting-db.ts'
 import { SimChain } from './sim/chain.ts'
 import { chanceOf } from './sim/chance.ts'
 import { Gate } from './sim/gate.ts'
@@ -18,34 +18,6 @@ beforeAll(async () => {
   stage = await aStage()
 })
 afterAll(() => stage?.stop())
-
-/** A database that counts the messages to it: statements, and the begin and the end of each transaction. */
-function counting(db: Db): { readonly db: Db; readonly statements: string[] } {
-  const statements: string[] = []
-  const counted = <Q extends Queryable>(own: Q): Q => {
-    const noting = <T>({ text }: Sql, doing: () => T): T => {
-      statements.push(text)
-      return doing()
-    }
-    return {
-      ...own,
-      one: (row, statement) => noting(statement, () => own.one(row, statement)),
-      maybeOne: (row, statement) => noting(statement, () => own.maybeOne(row, statement)),
-      many: (row, statement) => noting(statement, () => own.many(row, statement)),
-      run: (statement) => noting(statement, () => own.run(statement)),
-    }
-  }
-  return {
-    statements,
-    db: {
-      ...counted(db),
-      tx(work, options) {
-        statements.push('begin')
-        return db.tx((tx) => work(counted(tx)), options).finally(() => statements.push('end'))
-      },
-    },
-  }
-}
 
 test('a lone payment is planned, sent and settled in a bounded number of statements', async () => {
   const { deps, network, signer } = stage

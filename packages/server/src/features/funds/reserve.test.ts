@@ -15,7 +15,7 @@ import {
   insertReservations,
   markEnded,
   type NewReservation,
-  readNow,
+  readUnderWay,
 } from './store.ts'
 
 const network = networkByName('base-sepolia')
@@ -54,7 +54,7 @@ interface Seen {
 
 /** What a quorum would have said of an account. */
 async function snapshotOf(owner: Address, { balance, nonce = 0n, used = [], ageMs = 0 }: Seen): Promise<Snapshot> {
-  const now = await readNow(world.database.db)
+  const { readAt: now } = await readUnderWay(world.database.db, 'base-sepolia', [])
   const balances = new Map([
     ['USDC', balance],
     ['ETH', balance],

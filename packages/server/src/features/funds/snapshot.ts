@@ -9,7 +9,7 @@ import { gather } from '../../platform/db/gather.ts'
 import { pause } from '../../platform/work/loop.ts'
 import { type Coin, feeInToken } from './fees.ts'
 import type { AmountOnHold } from './ports.ts'
-import { listAuthorizations, listSenders, type Reserved, readNow, sumReserved } from './store.ts'
+import { type Reserved, readUnderWay, sumReserved } from './store.ts'
 
 /** A token or the coin at a managed wallet. */
 export interface Place {
@@ -87,15 +87,22 @@ function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin
   return [organisationId, environment, walletId, owner, coin.symbol, except].join(' ')
 }
 
-async function readOnce({ db, chains, deposits }: Deps, network: Network, places: readonly Place[]): Promise<Snapshot> {
-  const chain = chains.on(network)
+async function readOnce(deps: Deps, network: Network, places: readonly Place[]): Promise<Snapshot> {
+  // Both go to the nodes, and neither needs the answer of the other.
+  const fees = deps.chains.on(network).offeredFees()
+  const [offered, seen] = await Promise.all([fees, readStates(deps, network, places)])
+  return { network, fees: offered, ...seen }
+}
+
+async function readStates(
+  { db, chains, deposits }: Deps,
+  network: Network,
+  places: readonly Place[],
+): Promise<Omit<Snapshot, 'network' | 'fees'>> {
   const owners = [...new Set(places.map(({ owner }) => owner))]
-  const [readAt, bookedTo, senders, authorizations, fees] = await Promise.all([
-    readNow(db),
+  const [{ readAt, senders, authorizations }, bookedTo] = await Promise.all([
+    readUnderWay(db, network.name, owners),
     deposits.bookedTo(db, network.name),
-    listSenders(db, network.name, owners),
-    listAuthorizations(db, network.name, owners),
-    chain.offeredFees(),
   ])
   if (bookedTo === undefined) throw failChain('chain-unavailable', {}, new Error('no deposits are booked yet'))
   const coins = new Map(places.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
@@ -113,18 +120,15 @@ async function readOnce({ db, chains, deposits }: Deps, network: Network, places
       return [{ owner, seq, state: { account: owner, token, authorization: bytesToHex(nonce) } }]
     }),
   ]
-  const states = questions.map(({ state }) => state)
-  const { block, newest, values } = await chain.stateAt(states, { atMost: bookedTo })
+  const asOf = { atMost: bookedTo }
+  const { block, newest, values } = await chains.on(network).stateAt(
+    questions.map(({ state }) => state),
+    asOf,
+  )
   const answers = questions.map((question, index) => ({ ...question, value: values[index] }))
   const byOwner = Map.groupBy(answers, ({ owner }) => owner)
-  return {
-    network,
-    block: block.number,
-    newest,
-    readAt,
-    fees,
-    owners: new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)])),
-  }
+  const states = new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)]))
+  return { block: block.number, newest, readAt, owners: states }
 }
 
 interface Reading {

@@ -101,49 +101,52 @@ export async function endReservations(tx: Tx, subjects: readonly EndedSubject[])
     where r.subject_id = given.subject_id and r.authorization_nonce is not null and not given.is_back and r.ended_at is null`)
 }
 
-const Authorization = z.object({
-  seq: z.bigint(),
-  owner: z.string(),
-  asset: z.string(),
-  nonce: z.instanceof(Uint8Array),
+const UnderWayRow = z.object({
+  readAt: z.date(),
+  owner: z.string().nullable(),
+  seq: z.bigint().nullable(),
+  asset: z.string().nullable(),
+  nonce: z.instanceof(Uint8Array).nullable(),
 })
 
-/** The authorizations for which money of these accounts is reserved: the chain may have used them already. */
-export function listAuthorizations(
-  db: Queryable,
-  network: string,
-  owners: readonly string[],
-): Promise<z.output<typeof Authorization>[]> {
-  return db.many(
-    Authorization,
-    sql`
-    select seq, owner, asset, authorization_nonce as nonce from reservations
-    where network = ${network} and owner = any(${owners}::text[]) and authorization_nonce is not null`,
-  )
+/** What the chain may have taken already of what accounts reserved. */
+export interface UnderWay {
+  /** When the statement began, by the database's clock: the clocks of the processes do not matter. */
+  readonly readAt: Date
+  /** Accounts that have reserved money for a transaction with a nonce. */
+  readonly senders: ReadonlySet<string>
+  /** Authorizations for which money is reserved; `nonce` has 32 bytes. */
+  readonly authorizations: readonly {
+    readonly seq: bigint
+    readonly owner: string
+    readonly asset: string
+    readonly nonce: Uint8Array
+  }[]
 }
 
-const Sender = z.object({ owner: z.string() })
-
-/** Those of the accounts that have reserved money for a transaction with a nonce: the chain may have taken it already. */
-export async function listSenders(
-  db: Queryable,
-  network: string,
-  owners: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const rows = await db.many(
-    Sender,
+/** Reads what is under way of the accounts, in one statement. */
+export async function readUnderWay(db: Queryable, network: string, owners: readonly string[]): Promise<UnderWay> {
+  const [first, ...others] = await db.many(
+    UnderWayRow,
     sql`
-    select owner from unnest(${owners}::text[]) as given (owner)
-    where exists (select from reservations r where r.network = ${network} and r.owner = given.owner and r.nonce is not null)`,
+    select statement_timestamp() as read_at, found.owner, found.seq, found.asset, found.nonce
+    from (values (1)) as always left join (
+      select owner, null::bigint as seq, null::text as asset, null::bytea as nonce from unnest(${owners}::text[]) as given (owner)
+      where exists (select from reservations r where r.network = ${network} and r.owner = given.owner and r.nonce is not null)
+      union all
+      select owner, seq, asset, authorization_nonce from reservations
+      where network = ${network} and owner = any(${owners}::text[]) and authorization_nonce is not null
+    ) as found on true`,
   )
-  return new Set(rows.map(({ owner }) => owner))
-}
-
-const Now = z.object({ now: z.date() })
-
-/** The database's clock, so that the clocks of the processes do not matter. */
-export async function readNow(db: Queryable): Promise<Date> {
-  return (await db.one(Now, sql`select clock_timestamp() as now`)).now
+  if (first === undefined) throw new Error('the database did not say what time it is')
+  const rows = [first, ...others]
+  return {
+    readAt: first.readAt,
+    senders: new Set(rows.flatMap(({ owner, seq }) => (owner !== null && seq === null ? [owner] : []))),
+    authorizations: rows.flatMap(({ owner, seq, asset, nonce }) =>
+      owner === null || seq === null || asset === null || nonce === null ? [] : [{ owner, seq, asset, nonce }],
+    ),
+  }
 }
 
 /** What is reserved of an asset, as of a block. */

@@ -1,0 +1,97 @@
+import { type Address, type Network, networkByName, tokenBySymbol } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { counting } from '../../../test/counting-db.ts'
+import { aWorld, type World } from '../../../test/world.ts'
+import type { Chain, Chains, StateQuestion } from '../../chain/port.ts'
+import type { Tenant } from '../../platform/ctx.ts'
+import { isProblem } from '../../platform/errors.ts'
+import { type Place, readFunds } from './snapshot.ts'
+import { insertReservations } from './store.ts'
+
+const network = networkByName('base-sepolia') as Network
+const usdc = tokenBySymbol(network, 'USDC') as Place['coin']
+const ether = { symbol: 'ETH', decimals: 18, address: undefined }
+
+let world: World
+let tenants: readonly [Tenant, Tenant]
+
+beforeAll(async () => {
+  world = await aWorld({ config: { role: 'api' }, rpcUrls: { 'base-sepolia': ['http://127.0.0.1:1'] } })
+  const [first, second] = [await world.organisation(), await world.organisation()]
+  tenants = [
+    { organisationId: first.id, environment: 'test' },
+    { organisationId: second.id, environment: 'test' },
+  ]
+})
+afterAll(() => world?.stop())
+
+function placeOf(index: number, coin: Place['coin'] = usdc, tenant: Tenant = tenants[0]): Place {
+  const owner: Address = `0x${(0xabc000 + index).toString(16).padStart(40, '0')}`
+  return { tenant, network, walletId: `mwt_${index}`, owner, coin }
+}
+
+/** A quorum that reads a thousand of everything, but for accounts of which it does not agree, and a database that counts. */
+function aStage(disputed: readonly Address[] = []) {
+  const { db, statements } = counting(world.database.db)
+  const reads: (readonly StateQuestion[])[] = []
+  const chain: Pick<Chain, 'offeredFees' | 'stateAt'> = {
+    offeredFees: async () => ({ maxFee: 2n, priorityFee: 1n, l1Fee: 0n }),
+    async stateAt(questions) {
+      reads.push(questions)
+      const block = { number: 10n, hash: `0x${'1'.repeat(64)}` as const, timestampSeconds: 1n }
+      const values = questions.map((question) => {
+        if ('count' in question) return 0n
+        return disputed.includes(question.account) ? undefined : 1_000n
+      })
+      return { block, newest: 10n, values }
+    },
+  }
+  const chains = { on: () => chain } as unknown as Chains
+  const deposits = { ...world.server.deps.deposits, bookedTo: async () => 10n }
+  return { deps: { db, chains, deposits }, statements, reads }
+}
+
+async function reserve(place: Place, rawAmount: bigint): Promise<void> {
+  const { network, owner, coin, tenant } = place
+  const subjectId = `of-${owner}-${coin.symbol}`
+  const row = { network: network.name, owner, asset: coin.symbol, reason: 'transfer', subjectId, part: 0 } as const
+  const cost = { rawAmount, gasLimit: 0n, dataBytes: 0, transactionId: null, authorizationNonce: null }
+  await world.database.db.tx((tx) => insertReservations(tx, tenant, [{ ...row, ...cost }]))
+}
+
+test('a hundred callers at once cost the database and the nodes what one costs, and each has its own amounts', async () => {
+  const callers = Array.from({ length: 100 }, (_, index) => placeOf(index, usdc, tenants[index % 2 === 0 ? 0 : 1]))
+  for (const place of callers.slice(0, 10)) await reserve(place, 7n)
+  const lone = aStage()
+  await readFunds(lone.deps, network, [placeOf(0), placeOf(0, ether)])
+  const many = aStage()
+  const read = await Promise.all(
+    callers.map((place, index) => readFunds(many.deps, network, [place, placeOf(index, ether, place.tenant)])),
+  )
+  expect([many.statements.length, many.reads.length]).toEqual([lone.statements.length, 1])
+  expect(lone.statements).toHaveLength(3)
+  for (const [index, { spendable }] of read.entries())
+    expect(
+      spendable.map(({ available }) => available),
+      String(index),
+    ).toEqual([index < 10 ? 993n : 1_000n, 1_000n])
+})
+
+test('a balance on which the nodes do not agree fails its own caller and nobody beside it', async () => {
+  const [own, other] = [placeOf(200), placeOf(201)]
+  const { deps } = aStage([own.owner])
+  const [failed, read] = await Promise.allSettled([own, other].map((place) => readFunds(deps, network, [place])))
+  expect(failed?.status === 'rejected' && isProblem(failed.reason, 'chain-unavailable')).toBe(true)
+  expect(read).toMatchObject({ status: 'fulfilled', value: { spendable: [{ available: 1_000n }] } })
+})
+
+test('a caller whose own reservation does not count sees what it reserved, and the caller beside it does not', async () => {
+  const place = placeOf(300)
+  await reserve(place, 40n)
+  const { deps } = aStage()
+  const [without, all] = await Promise.all([
+    readFunds(deps, network, [{ ...place, except: `of-${place.owner}-USDC` }]),
+    readFunds(deps, network, [place]),
+  ])
+  expect([without.spendable[0]?.available, all.spendable[0]?.available]).toEqual([1_000n, 960n])
+})
