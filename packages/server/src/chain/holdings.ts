@@ -6,6 +6,7 @@ import {
   decodeUint256,
   encodeAggregate3,
   encodeBalanceOf,
+  type Hex,
   hexToBytes,
   keccak256,
   multicall3Address,
@@ -15,7 +16,7 @@ import {
 import { fail } from './errors.ts'
 import type { Holding, HoldingQuestion } from './port.ts'
 import { readHex } from './rpc/read.ts'
-import type { Rpc, RpcCall } from './rpc/rpc.ts'
+import type { Rpc } from './rpc/rpc.ts'
 
 /** Balances in one call; each costs a node some 5,000 gas, and nodes allow tens of millions. */
 const callsMax = 500
@@ -23,7 +24,7 @@ const callsMax = 500
 const getEthBalance = bytesToHex(keccak256(utf8('getEthBalance(address)')).subarray(0, 4))
 
 /**
- * What accounts hold as of the latest block: one Multicall3 call for up to 500 balances, all of them in one HTTP request. Every
+ * What accounts hold as of the latest block, or of the block with the hash: one Multicall3 call for up to 500 balances, all of them in one HTTP request. Every
  * answer must be there and be one number. A token that answers nothing is a fault of the node or of the network's token list,
  * and is told as `chain-unavailable` in the place of the questions that name it: it never becomes a balance of zero.
  */
@@ -31,12 +32,14 @@ export async function readHoldings(
   rpc: Rpc,
   network: Network,
   questions: readonly HoldingQuestion[],
+  blockHash?: Hex,
 ): Promise<readonly (Holding | Error)[]> {
   const calls = questions.flatMap((question) => callsOf(network, question))
   const groups = Array.from({ length: Math.ceil(calls.length / callsMax) }, (_, index) =>
     calls.slice(index * callsMax, (index + 1) * callsMax),
   )
-  const answers = await rpc.batch(groups.map(aggregate))
+  const at = blockHash === undefined ? 'latest' : { blockHash, requireCanonical: true }
+  const answers = await rpc.batch(groups.map((group) => ({ method: 'eth_call', params: [aggregate(group), at] })))
   const balances = groups.flatMap((group, index) => {
     const answer = answers[index]
     return readBalances(answer?.ok === true ? answer.result : undefined, group.length)
@@ -56,8 +59,8 @@ function encodeNative(account: Address): `0x${string}` {
   return `${getEthBalance}${bytesToHex(word).slice(2)}`
 }
 
-function aggregate(group: readonly Call3[]): RpcCall {
-  return { method: 'eth_call', params: [{ to: multicall3Address, data: encodeAggregate3(group) }, 'latest'] }
+function aggregate(group: readonly Call3[]) {
+  return { to: multicall3Address, data: encodeAggregate3(group) }
 }
 
 function readBalances(result: unknown, count: number): (bigint | Error)[] {

@@ -102,8 +102,11 @@ export interface Chain extends QuorumReads {
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
   /** What a sanctions oracle at that address says of each account, all of one block, and when that block was made. */
   sanctions(oracle: Address, accounts: readonly Address[]): Promise<Sanctions>
-  /** The native coin and tokens of accounts, in the order of the questions, as of the latest block. */
-  holdings(questions: readonly HoldingQuestion[]): Promise<readonly Holding[]>
+  /**
+   * The native coin and tokens of accounts, in the order of the questions, as of the latest block or of the canonical block with this hash. A node that
+   * does not have that block is `chain-unavailable`.
+   */
+  holdings(questions: readonly HoldingQuestion[], blockHash?: Hex): Promise<readonly Holding[]>
   /** What a contract answers as of the latest block. A call that reverts is `chain-unavailable` too: ask what must answer. */
   call(to: Address, data: Hex): Promise<Hex>
   /** The same as of the newest block at the network's confirmation depth: what nothing is expected to undo. `0x` before there is one. */

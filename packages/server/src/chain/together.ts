@@ -35,10 +35,10 @@ export function createTogether(
     return asked.map(() => fees)
   })
   return {
-    async holdings(questions) {
-      const isMany = questions.length > questionsMax
-      const told = await (isMany ? readHoldings(rpc, network, questions) : holdings(questions))
-      return told.map(orThrow)
+    async holdings(questions, blockHash) {
+      const isAlone = blockHash !== undefined || questions.length > questionsMax
+      const read = await (isAlone ? readHoldings(rpc, network, questions, blockHash) : holdings(questions))
+      return read.map(orThrow)
     },
     offeredFees: () => offeredFees(undefined),
     async tryCall(call) {
