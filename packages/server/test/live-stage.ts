@@ -10,7 +10,7 @@ import { sql } from '../src/platform/db/db.ts'
 import { systemCtx } from '../src/platform/work/runner.ts'
 import { aKeptLog } from './log-lines.ts'
 import { type Managed, masters, path } from './partner-stage.ts'
-import { untilBooked } from './transfer-stage.ts'
+import { countAtNode, untilBooked } from './transfer-stage.ts'
 import { type Answer, aWorld, type Org, type World } from './world.ts'
 
 /** Local chains that are shaped as the main networks, and a service whose real partners are at addresses of the test's. */
@@ -99,10 +99,8 @@ export async function aLiveStage(
         sql`select type, payload from events where payload ->> 'transactionId' = ${String(body.id)} order by id`,
       ),
     async untilBroadcast(address, count) {
-      const statement = sql`select count(*) as count from chain_transactions
-        where sender = ${address} and network = 'base' and last_broadcast_at is not null`
-      const broadcast = async () => Number((await db.one(z.object({ count: z.bigint() }), statement)).count)
-      await expect.poll(broadcast).toBe(count)
+      const base = chains.find(({ network }) => network === 'base') ?? chains[0]
+      await expect.poll(() => countAtNode(world, base, address)).toBe(count)
     },
     async hurry({ body }) {
       await db.run(sql`update withdrawals set next_look_at = created_at where id = ${String(body.id)}`)

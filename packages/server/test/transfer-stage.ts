@@ -80,7 +80,7 @@ export async function aMaster(
   return master
 }
 
-function nodeOf({ rpcUrl }: DevChain) {
+function nodeOf({ rpcUrl }: Pick<DevChain, 'rpcUrl'>) {
   return createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
 }
 
@@ -182,6 +182,28 @@ export async function untilSent(stage: TransferStage, id: string, attempts = 1):
 export async function isKnown({ chain }: TransferStage, hash: `0x${string}`): Promise<boolean> {
   const known = await chain.getTransaction({ hash }).catch(() => undefined)
   return known !== undefined
+}
+
+/**
+ * How many transactions of an account the node has, in a block or waiting for one. The row's own `last_broadcast_at` is written
+ * before the bytes leave, so a test that mines on it may mine too early.
+ */
+export async function countAtNode(
+  { database }: Pick<World, 'database'>,
+  { rpcUrl }: Pick<DevChain, 'rpcUrl'>,
+  sender: Address,
+): Promise<number> {
+  const node = nodeOf({ rpcUrl })
+  const rows = await database.db.many(
+    z.object({ id: z.string(), hash: z.string().transform((hash) => hash as `0x${string}`) }),
+    sql`
+    select t.id, a.hash from chain_transactions t join transaction_attempts a on a.transaction_id = t.id
+    where t.sender = ${sender}`,
+  )
+  const known = await Promise.all(
+    rows.map(async ({ id, hash }) => ((await node.getTransaction({ hash }).catch(() => undefined)) ? [id] : [])),
+  )
+  return new Set(known.flat()).size
 }
 
 /** Whether nothing more can become of a transfer. */

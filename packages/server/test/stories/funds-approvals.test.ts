@@ -15,6 +15,7 @@ import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
 import { aPartnerStage, bridgeOf, type Managed, type PartnerStage, swapOf } from '../partner-stage.ts'
+import { countAtNode } from '../transfer-stage.ts'
 import { countByStatus } from '../world.ts'
 
 const abi = parseAbi(['function allowance(address owner, address spender) view returns (uint256)'])
@@ -77,27 +78,26 @@ test('four swaps at once from one wallet are all made, none burns gas for anothe
   expect([await allowed(master, sandboxPoolAddress), await stage.countOf(master)]).toEqual([0n, 8])
 })
 
-/** Transactions of the wallet that its lane has handed to the node. */
-async function broadcastBy({ address }: Managed): Promise<bigint> {
-  const statement = sql`select count(*) as count from chain_transactions where sender = ${address} and last_broadcast_at is not null`
-  return (await stage.world.database.db.one(z.object({ count: z.bigint() }), statement)).count
+/** Transactions of the wallet that the node has. */
+function broadcastBy({ address }: Managed): Promise<number> {
+  return countAtNode(stage.world, stage.base, address)
 }
 
 test('a transfer whose quote ends while it waits for another is made by a new one, and none of its gas is spent before', async () => {
   const master = await stage.aMaster()
   await node.setAutomine(false)
   const first = stage.send(bridgeOf(master, { amount: '40' }))
-  await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(1n)
+  await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(1)
   const second = stage.send(bridgeOf(master, { amount: '30' }))
   await node.mine({ blocks: 1 })
-  await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(2n)
+  await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(2)
   stage.clock.forward(90_000)
   expect((await approvalsOf(master)).length).toBe(1)
   await node.setAutomine(true)
   await node.mine({ blocks: 1 })
   const sent = await Promise.all([first, second])
   expect(countByStatus(sent)).toEqual({ 201: 2 })
-  await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(4n)
+  await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(4)
   await expect.poll(() => allowed(master, sandboxBridgeAddress), { timeout: 60_000 }).toBe(0n)
   await stage.relayer.pass()
   for (const one of sent) expect(await stage.ended(one)).toMatchObject({ status: 'confirmed' })

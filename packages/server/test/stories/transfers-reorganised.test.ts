@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { auditedActions, auditedOf } from '../audited.ts'
-import { untilBooked } from '../transfer-stage.ts'
+import { countAtNode, untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf, type Org, request, type World } from '../world.ts'
 
 // The live Base is final five blocks deep, so a block that was told of can still be undone.
@@ -88,12 +88,7 @@ async function untilEnded(id: unknown): Promise<void> {
 
 /** Until the node was given the transaction of a transfer. */
 async function untilSent(address: Address): Promise<void> {
-  const sent = () =>
-    world.database.db.one(
-      z.object({ count: z.bigint() }),
-      sql`select count(*) as count from chain_transactions where sender = ${address} and last_broadcast_at is not null`,
-    )
-  await expect.poll(async () => (await sent()).count).toBe(1n)
+  await expect.poll(() => countAtNode(world, base, address)).toBe(1)
 }
 
 test('a confirmed transfer whose block is undone is pending again, goes again as the same bytes, and nothing is told twice', async () => {
