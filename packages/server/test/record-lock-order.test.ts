@@ -5,13 +5,14 @@ import { changeCounters, changeGas, dayOf, monthOf } from '../src/features/plans
 import { sql } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../src/platform/work/runner.ts'
-import { paymentOf } from './sim/simulation.ts'
+import { freshDatabase } from './database.ts'
+import { newPaymentOf } from './sim/new-payment.ts'
 import { aStage, type Stage } from './sim/stage.ts'
 
 let stage: Stage
 
 beforeAll(async () => {
-  stage = await aStage()
+  stage = await aStage(await freshDatabase())
 })
 afterAll(() => stage?.stop())
 
@@ -23,7 +24,8 @@ test('a payment that is recorded while another ends locks the month’s count be
   const ctx = { ...forTenant(systemCtx(deps), tenant), actor: { kind: 'api-key', apiKeyId } as const }
   const [from, to, nonce] = [`0x${'1'.repeat(40)}`, `0x${'2'.repeat(40)}`, `0x${'3'.repeat(64)}`] as const
   const authorization = { from, to, value: 10_000n, validBefore: 4_000_000_000n, nonce }
-  const payment = paymentOf(ctx, stage, { authorization, isContract: false, apiKeyId })
+  const signed = { form: 'eip3009', authorization } as const
+  const payment = newPaymentOf(ctx, stage, { signed, kind: 'honest', door: 'verify', claimKey: 'one', challengeId: '' })
   const record = createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 15n, openPerPayerMax: 100, verifiedMsMax: 60_000 })
   const isWaiting = async (): Promise<boolean> => {
     const statement = sql`select 1 as one from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`

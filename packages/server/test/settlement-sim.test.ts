@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freshDatabase } from './database.ts'
 import { type Simulated, Simulation } from './sim/simulation.ts'
 import { aStage, type Stage } from './sim/stage.ts'
 
@@ -12,7 +13,7 @@ const msMax = SIM_SEEDS === undefined ? 60_000 : Number.POSITIVE_INFINITY
 let stage: Stage
 
 beforeAll(async () => {
-  stage = await aStage()
+  stage = await aStage(await freshDatabase())
 })
 afterAll(async () => {
   await stage?.stop()

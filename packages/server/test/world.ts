@@ -10,12 +10,15 @@ import { z } from 'zod'
 import { type BootOptions, bootServer, type RunningServer } from '../src/boot.ts'
 import type { Config } from '../src/config.ts'
 import { foundOrganisation, upsertAccount } from '../src/features/organisations/index.ts'
-import type { GasPrices, PlanName } from '../src/features/plans/index.ts'
+import type { PlanName } from '../src/features/plans/index.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { newId, type OrganisationId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { whyNotDeclaredAt } from './declared.ts'
+import { oneNanoUsdPerGas, testConfig } from './test-config.ts'
+
+export { oneNanoUsdPerGas, testConfig } from './test-config.ts'
 
 export interface Answer {
   readonly status: number
@@ -117,61 +120,6 @@ async function countDepositsAsBooked({ db }: TestDatabase, { rpcUrls }: Config):
       sql`insert into deposit_cursors (network, scanned, checked) values (${network}, 1000000000, 1000000000)`,
     )
 }
-
-export function testConfig(
-  databaseUrl: string,
-  options: {
-    readonly chains?: readonly DevChain[]
-    readonly rpcUrls?: Config['rpcUrls']
-    readonly config?: Partial<Config>
-    readonly filesDirectory: string
-  },
-): Config {
-  const rpcUrls = Object.fromEntries((options.chains ?? []).map((chain) => [chain.network, [chain.rpcUrl]]))
-  return {
-    role: 'all',
-    databaseUrl,
-    databaseConnectionsMax: 16,
-    host: '127.0.0.1',
-    port: 0,
-    metricsPort: undefined,
-    baseUrl: 'http://purser.test',
-    dashboardUrl: 'http://dashboard.test',
-    environments: ['test', 'live'],
-    keyEncryption: { base64: keyBase64 },
-    createKeyEncryptionKey: false,
-    rpcUrls: { ...rpcUrls, ...options.rpcUrls },
-    rpcTimeoutMs: 4_000,
-    eip6492Factories: [],
-    logLevel: 'silent',
-    keyLimit: { perSecond: 1_000_000, burst: 1_000_000 },
-    addressLimit: { perSecond: 1_000_000, burst: 1_000_000 },
-    trustProxy: false,
-    // An anvil that loses a transaction of several at once is sent it again, at a higher fee, after some twelve seconds.
-    settleWaitMs: 25_000,
-    transferWaitMs: 25_000,
-    facilitatorWaitMs: 25_000,
-    settleMicroUsdMin: 1_000n,
-    settleNanoUsdPerDayMax: 10n ** 15n,
-    verifiedSecondsMax: 3_600,
-    sponsorTempoFees: false,
-    sandboxScreening: true,
-    challengesPerCallerMax: 20,
-    webhooksAllowPrivate: true,
-    files: { directory: options.filesDirectory },
-    ...options.config,
-  }
-}
-
-/** Gas has one price for good, so that a budget counts it. */
-export const oneNanoUsdPerGas: GasPrices = {
-  costOf: (_, gas) => gas,
-  knownCostOf: (_, gas) => gas,
-  worthOf: (_, wei) => wei / 1_000_000_000n,
-  leastCostOf: (_, gas) => gas,
-}
-
-const keyBase64 = randomBytes(32).toString('base64')
 
 async function anOrganisation(server: RunningServer, plan: PlanName): Promise<Org> {
   const { deps } = server

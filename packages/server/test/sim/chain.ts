@@ -3,9 +3,11 @@ import type { Address, Hex } from '@purser/protocol'
 import { keccak256, parseTransaction } from 'viem'
 import type { Chance } from './chance.ts'
 import {
-  type Authorization,
+  copyOf,
   decodeCall,
   innerCalls,
+  type Moved,
+  type Rules,
   runCall,
   type SimLog,
   type TokenCall,
@@ -17,6 +19,9 @@ export interface SimTransaction {
   readonly hash: Hex
   /** The settler's nonce; undefined for a transaction of somebody else. */
   readonly nonce: bigint | undefined
+  readonly from: string
+  readonly to: string
+  readonly input: Hex
   readonly calls: readonly { readonly call: TokenCall; readonly allowFailure: boolean }[]
   readonly gasLimit: bigint
   readonly fee: bigint
@@ -27,6 +32,8 @@ export interface SimReceipt {
   readonly status: '0x1' | '0x0'
   readonly gasUsed: bigint
   readonly logs: readonly SimLog[]
+  /** Whose signed money it moved. */
+  readonly moved: readonly Moved[]
 }
 
 export interface SimBlock {
@@ -39,23 +46,46 @@ export interface SimBlock {
   readonly settlerNonce: bigint
 }
 
+const stranger: Address = `0x${'5'.repeat(40)}`
+
 /** The wei that each unit of gas costs in every block. */
 export const gasPrice = 1_000_000_000n
 
+interface Beginning {
+  readonly timestamp: bigint
+  /** Blocks after which one is final, itself among them. */
+  readonly depth: number
+}
+
+export interface Move {
+  readonly block: SimBlock
+  readonly receipt: SimReceipt
+  readonly amount: bigint
+}
+
 /** A chain of blocks with one token and one settler. Nodes see a part of it. */
 export class SimChain {
-  readonly token: Address
+  readonly rules: Rules
+  /** What keys signed, as its rules know it. */
+  readonly signed = new Map<string, string>()
   /** The canonical blocks; replaced, never changed, so that whoever has it has a view of its own. */
   blocks: readonly SimBlock[]
   /** Every raw transaction that was ever sent, also by a node that kept it to itself. */
   readonly #waiting = new Map<string, SimTransaction>()
   readonly #chance: Chance
   #made = 0
+  /** Keys of money that a block ever showed moving, also one that is gone. */
+  readonly shown = new Set<string>()
 
-  constructor(token: Address, chance: Chance, timestamp: bigint, balances: ReadonlyMap<string, bigint>) {
-    this.token = token
+  /** No reorganization within the depth comes to the block of this number any more. */
+  finalNumber = 0
+  readonly #depth: number
+
+  constructor(rules: Omit<Rules, 'signed'>, chance: Chance, { timestamp, depth }: Beginning) {
+    this.#depth = depth
+    this.rules = { ...rules, signed: this.signed }
     this.#chance = chance
-    const state = { balances: new Map(balances), used: new Set<string>(), burners: new Set<string>() }
+    const state = copyOf({ balances: new Map(), used: new Set(), permits: new Set(), burners: new Set() })
     this.blocks = [
       {
         number: 0,
@@ -84,37 +114,35 @@ export class SimChain {
     const rivals = [...this.#waiting.values()].filter((one) => one.nonce === BigInt(nonce))
     if (rivals.some(({ fee }) => maxFeePerGas * 10n < fee * 11n))
       return { refusal: 'replacement transaction underpriced' }
-    const calls = innerCalls(to ?? '0x', data).map((inner) => ({
-      call: decodeCall(inner.data),
-      allowFailure: inner.allowFailure,
+    const calls = innerCalls(to ?? '0x', data).map(({ target, data: input, allowFailure }) => ({
+      call: decodeCall(target, input),
+      allowFailure,
     }))
-    this.#waiting.set(hash, { hash, nonce: BigInt(nonce), calls, gasLimit: gas, fee: maxFeePerGas })
+    const from = this.rules.settler
+    const own = { hash, nonce: BigInt(nonce), from, to: to ?? '0x', input: data, calls }
+    this.#waiting.set(hash, { ...own, gasLimit: gas, fee: maxFeePerGas })
     return { hash }
   }
 
-  /** Somebody else's transaction of one call. */
-  addStranger(call: TokenCall): void {
+  /** Somebody else's transaction of one call; `sent` is what it says to whom, where anybody reads that. */
+  addStranger(call: TokenCall, sent: { readonly to: string; readonly input: Hex } = { to: '0x', input: '0x' }): void {
     const hash = this.#newHash()
-    this.#waiting.set(hash, {
-      hash,
-      nonce: undefined,
-      calls: [{ call, allowFailure: false }],
-      gasLimit: 300_000n,
-      fee: 0n,
-    })
+    const calls = [{ call, allowFailure: false }]
+    this.#waiting.set(hash, { hash, nonce: undefined, from: stranger, ...sent, calls, gasLimit: 300_000n, fee: 0n })
   }
 
   mine(timestamp: bigint): void {
     const parent = this.head
-    const { balances, used, burners } = parent.state
-    const state = { balances: new Map(balances), used: new Set(used), burners: new Set(burners) }
+    const state = copyOf(parent.state)
     const receipts = new Map<string, SimReceipt>()
     let settlerNonce = parent.settlerNonce
     const now = timestamp > parent.timestamp ? timestamp : parent.timestamp + 1n
     for (const transaction of this.#toMine()) {
       if (transaction.nonce !== undefined && transaction.nonce !== settlerNonce) continue
       if (transaction.nonce !== undefined) settlerNonce += 1n
-      receipts.set(transaction.hash, runTransaction(this.token, state, transaction, now))
+      const receipt = runTransaction(this.rules, state, transaction, now)
+      receipts.set(transaction.hash, receipt)
+      for (const { key } of receipt.moved) this.shown.add(key)
     }
     const block = {
       number: parent.number + 1,
@@ -126,12 +154,24 @@ export class SimChain {
       settlerNonce,
     }
     this.blocks = [...this.blocks, block]
+    this.finalNumber = Math.max(this.finalNumber, block.number - this.#depth + 1)
     for (const [hash, { nonce }] of this.#waiting)
       if (receipts.has(hash) || (nonce !== undefined && nonce < settlerNonce)) this.#waiting.delete(hash)
   }
 
-  /** Undoes the newest blocks. Their transactions wait again, or are forgotten by all who had them. */
-  reorganize(depth: number, forgotten: number): void {
+  /** Undoes the newest blocks, as far as they are not final. Their transactions wait again, or are forgotten by all who had them. */
+  reorganize(blocks: number, forgotten: number): void {
+    this.#undo(Math.min(blocks, this.head.number - this.finalNumber), forgotten)
+  }
+
+  /** Undoes the newest final block, everything above it, and so many below. */
+  reorganizeFinal(below: number, forgotten: number): void {
+    this.#undo(Math.min(this.head.number - 1, this.head.number - this.finalNumber + 1 + below), forgotten)
+    this.finalNumber = Math.max(0, this.head.number - this.#depth + 1)
+  }
+
+  #undo(depth: number, forgotten: number): void {
+    if (depth <= 0) return
     const gone = this.blocks.slice(-depth)
     this.blocks = this.blocks.slice(0, -depth)
     for (const { receipts } of gone)
@@ -144,26 +184,12 @@ export class SimChain {
     this.#waiting.clear()
   }
 
-  /** The receipt that moved this authorization's money, and its block. */
-  moveOf(
-    { from, to, value, nonce }: Authorization,
-    blocks = this.blocks,
-  ): { readonly block: SimBlock; readonly receipt: SimReceipt } | undefined {
-    for (const block of blocks)
+  /** The receipt that moved this money, its block, and how much it moved. */
+  moveOf(key: string): Move | undefined {
+    for (const block of this.blocks)
       for (const receipt of block.receipts.values()) {
-        const has = receipt.logs.some((log, index) => {
-          const moved = receipt.logs[index + 1]
-          return (
-            isWord(log.topics[1], from) &&
-            log.topics[2]?.toLowerCase() === nonce.toLowerCase() &&
-            log.topics.length === 3 &&
-            moved !== undefined &&
-            log.data === '0x' &&
-            isWord(moved.topics[2], to) &&
-            BigInt(moved.data) === value
-          )
-        })
-        if (has) return { block, receipt }
+        const moved = receipt.moved.find((one) => one.key === key)
+        if (moved !== undefined) return { block, receipt, amount: moved.amount }
       }
     return undefined
   }
@@ -186,19 +212,23 @@ export class SimChain {
   }
 }
 
-function isWord(word: string | undefined, account: string): boolean {
-  return word?.slice(26).toLowerCase() === account.slice(2).toLowerCase()
-}
-
-function runTransaction(token: Address, state: TokenState, transaction: SimTransaction, now: bigint): SimReceipt {
+function runTransaction(rules: Rules, state: TokenState, transaction: SimTransaction, now: bigint): SimReceipt {
   const logs: SimLog[] = []
+  const moved: Moved[] = []
+  // What a transaction that fails changed is undone.
+  const trial = copyOf(state)
   let gas = 25_000n
   for (const { call, allowFailure } of transaction.calls) {
     const isSpent = gas >= transaction.gasLimit
-    const ran = isSpent ? ({ outcome: 'burnt' } as const) : runCall(token, state, call, { now, isTrial: false })
-    if (ran.outcome === 'ok') logs.push(...ran.logs)
+    const around = { now, isTrial: false, sender: transaction.from }
+    const ran = isSpent ? ({ outcome: 'burnt' } as const) : runCall(rules, trial, call, around)
+    if (ran.outcome === 'ok') {
+      logs.push(...ran.logs)
+      if (ran.moved !== undefined) moved.push(ran.moved)
+    }
     gas = ran.outcome === 'burnt' ? transaction.gasLimit : gas + ran.gas
-    if (ran.outcome !== 'ok' && !allowFailure) return { transaction, status: '0x0', gasUsed: gas, logs: [] }
+    if (ran.outcome !== 'ok' && !allowFailure) return { transaction, status: '0x0', gasUsed: gas, logs: [], moved: [] }
   }
-  return { transaction, status: '0x1', gasUsed: gas, logs }
+  Object.assign(state, trial)
+  return { transaction, status: '0x1', gasUsed: gas, logs, moved }
 }

@@ -13,6 +13,9 @@ interface Waiting {
   readonly go: () => void
 }
 
+/** Turns of the loop after which what follows from a step has asked for its own. */
+const quietTurns = 12
+
 /** How often the database is asked whether what runs waits for a lock. */
 const lookMs = 6
 
@@ -30,11 +33,13 @@ export class Gate {
   steps = 0
 
   readonly #countLocked: () => Promise<number>
+  readonly #between: () => void
 
-  /** `countLocked`: how many statements wait for a lock now. */
-  constructor(chance: Chance, countLocked: () => Promise<number>) {
+  /** `countLocked`: how many statements wait for a lock now. `between` is called before each step. */
+  constructor(chance: Chance, countLocked: () => Promise<number>, between: () => void) {
     this.#chance = chance
     this.#countLocked = countLocked
+    this.#between = between
   }
 
   /** A step of a process, which may be gone before and after it. */
@@ -87,6 +92,7 @@ export class Gate {
       idle = next === undefined ? idle + 1 : 0
       if (idle > 20_000) throw new Error('the simulation stands still')
       if (next === undefined) continue
+      this.#between()
       const isKilled = this.#chance.happens(this.deaths / 1_000)
       const isBefore = this.#chance.happens(0.5)
       if (isKilled && isBefore) next.life.isDead = true
@@ -97,7 +103,7 @@ export class Gate {
 
   /** Until nothing runs but what waits for a lock, and what follows from the last step has asked for its turn. */
   async #quiet(): Promise<void> {
-    for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+    for (let turns = 0; turns < quietTurns; turns += 1) await new Promise((resolve) => setImmediate(resolve))
     if (this.#running === 0) return
     while (this.#running > 0) {
       let timer: NodeJS.Timeout | undefined
@@ -108,7 +114,7 @@ export class Gate {
       clearTimeout(timer)
       if (this.#running > 0 && (await this.#countLocked()) >= this.#running) break
     }
-    for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+    for (let turns = 0; turns < quietTurns; turns += 1) await new Promise((resolve) => setImmediate(resolve))
   }
 }
 

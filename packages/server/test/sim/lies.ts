@@ -1,9 +1,10 @@
 import { isRecord } from '../../src/chain/rpc/rpc.ts'
 import type { SimChain } from './chain.ts'
 import type { Chance } from './chance.ts'
-import type { Sold } from './model.ts'
-import { quantity, shownReceipt } from './nodes.ts'
-import { logsOfMove } from './token.ts'
+import { quantity, shownLogs, shownReceipt, shownTransaction } from './nodes.ts'
+import type { Signed } from './signed.ts'
+import { logsOfMoney, settleOf } from './signed.ts'
+import { signatureOf } from './words.ts'
 
 /** What a liar wants to have believed; everything that it says fits together. `noise`: anything. */
 export const themes = ['all-paid', 'all-expired', 'nothing-happened', 'noise'] as const
@@ -18,18 +19,33 @@ export interface Liar {
 const farBelow = 3
 
 /** Lies with the greatest harm: money that did not move, nonces that are used or not, times that are past, blocks that are not there. */
-export function liarAbout(chain: SimChain, chance: Chance, sold: () => readonly Sold[]): Liar {
+export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonly Signed[]): Liar {
   /** Transactions of which it has said that they are in its blocks. */
   const invented = new Set<string>()
   const receiptOf = (hash: string): unknown => {
     invented.add(hash)
-    const logs = sold().flatMap(({ authorization }) => logsOfMove(chain.token, authorization))
-    const block = chain.blocks.at(-1 - farBelow) ?? chain.head
-    return shownReceipt(block, { transaction: { hash }, status: '0x1', gasUsed: 60_000n, logs })
+    const logs = signed().flatMap((one) => logsOfMoney(chain.rules, one))
+    return shownReceipt(deep(), { transaction: { hash }, status: '0x1', gasUsed: 60_000n, logs })
   }
-  const lies: Readonly<Record<Theme, (method: string, hash: string, truth: unknown) => unknown>> = {
-    'all-paid': (method, hash, truth) => {
+  const deep = () => chain.blocks.at(-1 - farBelow) ?? chain.head
+  /** Transfers of all that was signed, each in a transaction that is nowhere. */
+  const inventedLogs = (filter: unknown): unknown =>
+    signed().flatMap((one, index) =>
+      shownLogs(deep(), signatureOf(String(index)), logsOfMoney(chain.rules, one), filter),
+    )
+  const inventedTransaction = (hash: string, truth: unknown): unknown => {
+    const sent = signed()
+      .map((one, index) => ({ one, index }))
+      .find(({ index }) => signatureOf(String(index)) === hash)
+    const settle = sent === undefined ? undefined : settleOf(sent.one)
+    return settle === undefined ? truth : shownTransaction(hash, settle)
+  }
+  const lies: Readonly<Record<Theme, (method: string, first: unknown, truth: unknown) => unknown>> = {
+    'all-paid': (method, first, truth) => {
+      const hash = String(first)
       if (method === 'eth_getTransactionReceipt') return receiptOf(hash)
+      if (method === 'eth_getLogs') return inventedLogs(first)
+      if (method === 'eth_getTransactionByHash') return inventedTransaction(hash, truth)
       if (method === 'eth_getTransactionCount') return quantity(BigInt(String(truth)) + 5n)
       if (method === 'eth_call') return turned(truth, '1')
       if (method !== 'eth_getBlockByNumber' || !isRecord(truth)) return truth
@@ -47,8 +63,8 @@ export function liarAbout(chain: SimChain, chance: Chance, sold: () => readonly 
       if (method === 'eth_getTransactionCount') return '0x0'
       return method === 'eth_getLogs' ? [] : truth
     },
-    noise: (method, hash, truth) => {
-      if (method === 'eth_getTransactionReceipt') return chance.happens(0.7) ? receiptOf(hash) : null
+    noise: (method, first, truth) => {
+      if (method === 'eth_getTransactionReceipt') return chance.happens(0.7) ? receiptOf(String(first)) : null
       if (method === 'eth_getBlockByNumber')
         return lieOfBlock(truth, chance.pick([0n, 100n, 100_000n]), chance.pick([0n, 3n, 30n]))
       if (method === 'eth_getTransactionCount') return quantity(chance.below(6))
@@ -60,7 +76,7 @@ export function liarAbout(chain: SimChain, chance: Chance, sold: () => readonly 
   }
   const liar: Liar = {
     theme: 'noise',
-    lie: (method, params, truth) => lies[liar.theme](method, String(params[0]), truth),
+    lie: (method, params, truth) => lies[liar.theme](method, params[0], truth),
   }
   return liar
 }

@@ -1,119 +1,170 @@
 import { z } from 'zod'
-import type { Tenant } from '../../src/platform/ctx.ts'
 import { type Db, sql } from '../../src/platform/db/db.ts'
-import type { PaymentId } from '../../src/platform/ids.ts'
-import type { SimChain } from './chain.ts'
-import type { Authorization } from './token.ts'
+import type { Move, SimChain } from './chain.ts'
+import type { Sale, Witness } from './shop.ts'
 
 /** What a seed found: that the service broke what it promises. */
-export class Violation extends Error {}
-
-/** How a payer means to pay. */
-export const payerKinds = [
-  'honest',
-  'poor',
-  'cancels',
-  'expires',
-  'takes-on-code',
-  'contract',
-  'burning-contract',
-  'sends-itself',
-  'signs-twice',
-] as const
-export type PayerKind = (typeof payerKinds)[number]
-
-/** A payment as the world outside of the service knows it. */
-export interface Sold {
-  readonly id: PaymentId
-  readonly tenant: Tenant
-  readonly kind: PayerKind
-  readonly authorization: Authorization
-  /** Asked for settlement, when so many batches had been planned. */
-  askedAtBatches: number | undefined
-  /** The buyer was told that it will never be charged. */
-  isWithdrawn: boolean
-  /** The payer did what it planned. */
-  hasStruck: boolean
+export class Violation extends Error {
+  override readonly name = 'Violation'
 }
 
 const Row = z.object({
   id: z.string(),
+  claimKey: z.string(),
   status: z.string(),
+  rawAmount: z.string().transform((text) => BigInt(text)),
   txHash: z.string().nullable(),
+  failureReason: z.string().nullable(),
   isCarried: z.boolean().nullable(),
   isAlone: z.boolean().nullable(),
+  isPutOff: z.boolean().nullable(),
 })
 type Row = z.output<typeof Row>
 
-const BatchesRow = z.object({ count: z.bigint() })
+const PlannedRow = z.object({ all: z.bigint(), alone: z.bigint() })
 const UnbalancedRow = z.object({ what: z.string(), counted: z.string(), recorded: z.string() })
 
+/** Turns that whoever can share a transaction waits for, and whoever travels alone; twice as many as one process needs. */
 const batchesAtMost = 4
+const aloneAtMost = 10
 const ended = new Set(['settled', 'settlement_failed', 'voided'])
+const expired = new Set(['invalid_exact_evm_payload_authorization_valid_before', 'permit2_deadline_expired'])
 
 /** What must hold after each round, whatever happened in it. */
-export class Model {
-  readonly sold = new Map<string, Sold>()
+export class Model implements Witness {
+  readonly sales: Sale[] = []
+  readonly #byClaim = new Map<string, Sale>()
   readonly #db: Db
   readonly #chain: SimChain
-  readonly #depth: number
+  readonly #hasLiar: boolean
   readonly #before = new Map<string, string>()
   /** Ended without money at some time. */
-  readonly #refused = new Set<string>()
-  batches = 0
+  readonly #unpaid = new Set<Sale>()
+  /** A reorganization beyond the depth undid what was final of them. */
+  readonly #shaken = new Set<Sale>()
+  planned = { batches: 0, alone: 0 }
 
-  constructor(db: Db, chain: SimChain, depth: number) {
+  constructor(db: Db, chain: SimChain, hasLiar: boolean) {
+    this.#hasLiar = hasLiar
     this.#db = db
     this.#chain = chain
-    this.#depth = depth
+  }
+
+  add(sale: Sale): void {
+    this.sales.push(sale)
+    this.#byClaim.set(sale.claimKey, sale)
+  }
+
+  /** From now on nothing that was final is certain. */
+  shake(): void {
+    for (const sale of this.sales) this.#shaken.add(sale)
+  }
+
+  onServed(sale: Sale): void {
+    if (sale.served > 1) throw new Violation(`the goods of ${nameOf(sale)} left ${sale.served} times`)
+    if (sale.refusal !== undefined) throw new Violation(`the goods of ${nameOf(sale)} left, and its buyer was refused`)
+    if (this.#shaken.has(sale) || owesNothing(sale)) return
+    const move = this.#moveOf(sale)
+    if (move === undefined) throw new Violation(`the goods of ${nameOf(sale)} left without money`)
+    if (!this.#isDeep(move)) throw new Violation(`the goods of ${nameOf(sale)} left before its block was deep enough`)
+  }
+
+  onShown(sale: Sale): void {
+    if (!this.#chain.shown.has(sale.money) && !this.#shaken.has(sale))
+      throw new Violation(`${nameOf(sale)} names a transaction, and no block ever showed its money`)
   }
 
   /** The statuses as they are now; throws a `Violation`. */
   async check(isHealthy: boolean): Promise<ReadonlyMap<string, string>> {
     const rows = await this.#db.many(
       Row,
-      sql`select p.id, p.status, p.tx_hash, r.attempts > 0 as is_carried, r.alone as is_alone from payments p
-        left join relays r on r.purpose = 'payments' and r.subject_id = p.id`,
+      sql`select p.id, p.claim_key, p.status, p.raw_amount, p.tx_hash, p.failure_reason, r.attempts > 0 as is_carried, r.alone as is_alone,
+        r.next_attempt_at is null or r.next_attempt_at > now() as is_put_off
+      from payments p left join relays r on r.purpose = 'payments' and r.subject_id = p.id`,
     )
     for (const row of rows) this.#checkRow(row)
-    this.#checkTurns(rows, isHealthy)
-    this.batches = Number((await this.#db.one(BatchesRow, sql`select count(*) as count from chain_transactions`)).count)
+    await this.#checkTurns(rows, isHealthy)
+    if (!this.#hasLiar) this.#checkPromised(rows)
     await this.#checkCounts()
-    return new Map(rows.map(({ id, status }) => [id, status]))
+    return new Map(rows.map(({ claimKey, status }) => [claimKey, status]))
   }
 
-  #checkRow({ id, status, txHash }: Row): void {
-    const sold = this.sold.get(id)
-    if (sold === undefined) throw new Violation(`a payment ${id} that nobody made`)
+  #checkRow(row: Row): void {
+    const { id, claimKey, status } = row
+    const sale = this.#byClaim.get(claimKey)
+    if (sale === undefined) throw new Violation(`a payment ${id} that nobody made`)
     const before = this.#before.get(id)
     this.#before.set(id, status)
-    if (before === 'settled' && status !== 'settled') throw new Violation(`${id} was settled and is ${status}`)
+    if (before === 'settled' && status !== 'settled')
+      throw new Violation(`${nameOf(sale)} was settled and is ${status}`)
     if (before !== undefined && ended.has(before) && !ended.has(status))
-      throw new Violation(`${id} was ${before} and is ${status}`)
-    if (status !== 'settled' && ended.has(status)) this.#refused.add(id)
-    const move = this.#chain.moveOf(sold.authorization)
-    const isOurs = move?.receipt.transaction.nonce !== undefined
-    if (isOurs && sold.isWithdrawn) throw new Violation(`${id} was withdrawn and then charged`)
-    if (isOurs && status !== 'settled' && ended.has(status)) throw new Violation(`${id} is ${status} and was charged`)
-    if (isOurs && this.#refused.has(id)) throw new Violation(`${id} ended without money and was charged after it`)
-    if (status !== 'settled' || before === 'settled') return
-    if (move === undefined) throw new Violation(`${id} is settled without money`)
-    if (this.#chain.head.number - move.block.number + 1 < this.#depth)
-      throw new Violation(`${id} is settled before its block is deep enough`)
-    if (txHash !== move.receipt.transaction.hash)
-      throw new Violation(`${id} is settled by another transaction than ${txHash}`)
+      throw new Violation(`${nameOf(sale)} was ${before} and is ${status}`)
+    if (this.#shaken.has(sale)) return
+    const move = this.#moveOf(sale)
+    if (status !== 'settled' && ended.has(status)) this.#checkUnpaid(sale, row, move)
+    if (move?.receipt.transaction.nonce !== undefined) {
+      if (sale.refusal !== undefined)
+        throw new Violation(`the buyer of ${nameOf(sale)} was refused (${sale.refusal}) and then charged`)
+      if (this.#unpaid.has(sale)) throw new Violation(`${nameOf(sale)} ended without money and was charged`)
+    }
+    if (status === 'settled' && before !== 'settled') this.#checkSettled(sale, row, move)
   }
 
-  /** Whoever can share a transaction waits for one turn over all organizations and one batch; two of each where two processes overlap. */
-  #checkTurns(rows: readonly Row[], isHealthy: boolean): void {
-    for (const { id, status, isCarried, isAlone } of rows) {
-      const sold = this.sold.get(id)
-      if (sold?.askedAtBatches === undefined) continue
-      if (isCarried === true || isAlone === true || ended.has(status) || !isHealthy || sold.kind !== 'honest')
-        sold.askedAtBatches = undefined
-      else if (this.batches - sold.askedAtBatches > batchesAtMost)
-        throw new Violation(`${id} waited for ${this.batches - sold.askedAtBatches} batches`)
+  #checkUnpaid(sale: Sale, { status, failureReason }: Row, move: Move | undefined): void {
+    this.#unpaid.add(sale)
+    if (status === 'voided' && expired.has(failureReason ?? '') && this.#chain.head.timestamp < endOf(sale))
+      throw new Violation(`${nameOf(sale)} is void as expired before the chain came to its end`)
+    if (move?.receipt.transaction.nonce !== undefined)
+      throw new Violation(`${nameOf(sale)} is ${status} and was charged`)
+  }
+
+  #checkSettled(sale: Sale, { txHash, rawAmount }: Row, move: Move | undefined): void {
+    if (owesNothing(sale)) return
+    if (move === undefined) throw new Violation(`${nameOf(sale)} is settled without money`)
+    if (!this.#isDeep(move)) throw new Violation(`${nameOf(sale)} is settled before its block is deep enough`)
+    if (txHash !== move.receipt.transaction.hash)
+      throw new Violation(`${nameOf(sale)} is settled by another transaction than ${txHash}`)
+    if (rawAmount !== move.amount) throw new Violation(`${nameOf(sale)} took ${move.amount} and says ${rawAmount}`)
+  }
+
+  #moveOf(sale: Sale): Move | undefined {
+    return this.#chain.moveOf(sale.money)
+  }
+
+  #isDeep({ block }: Move): boolean {
+    return block.number <= this.#chain.finalNumber
+  }
+
+  /** Whoever can share a transaction waits for one turn over all organizations and one batch; whoever cannot, for one of each organization. */
+  async #checkTurns(rows: readonly Row[], isHealthy: boolean): Promise<void> {
+    const { all, alone } = await this.#db.one(
+      PlannedRow,
+      sql`select count(*) as all, count(*) filter (where travels_alone) as alone from chain_transactions`,
+    )
+    this.planned = { batches: Number(all - alone), alone: Number(alone) }
+    for (const { claimKey, status, isCarried, isAlone, isPutOff } of rows) {
+      const sale = this.#byClaim.get(claimKey)
+      if (sale?.askedAt === undefined) continue
+      const isWaiting = status === 'settling' && isCarried === false && isPutOff === false
+      if (!isWaiting || !isHealthy || !isPatient(sale)) sale.askedAt = undefined
+      else if (isAlone === true && this.planned.alone - sale.askedAt.alone > aloneAtMost)
+        throw new Violation(
+          `${nameOf(sale)} waited for ${this.planned.alone - sale.askedAt.alone} relays that travel alone`,
+        )
+      else if (isAlone === false && this.planned.batches - sale.askedAt.batches > batchesAtMost)
+        throw new Violation(`${nameOf(sale)} waited for ${this.planned.batches - sale.askedAt.batches} batches`)
     }
+  }
+
+  /** Nobody promises the same money twice; a balance is what one node says of it. */
+  #checkPromised(rows: readonly Row[]): void {
+    const open = rows.flatMap(({ claimKey, status }) => {
+      const sale = this.#byClaim.get(claimKey)
+      const isOpen = (status === 'verified' || status === 'settling') && sale?.kind === 'owes-twice'
+      return isOpen && !this.#chain.shown.has(sale.money) ? [sale] : []
+    })
+    for (const [payer, own] of Map.groupBy(open, payerOf))
+      if (own.length > 1) throw new Violation(`${payer} has ${own.length} payments open and money for one`)
   }
 
   /** The count of each month and the gas budget of each day are what the records say. */
@@ -138,19 +189,61 @@ export class Model {
   }
 
   /** When all is quiet: what the chain says and what the records say is one. */
-  checkEnd(statuses: ReadonlyMap<string, string>): void {
-    for (const sold of this.sold.values()) {
-      const [status, move] = [statuses.get(sold.id), this.#chain.moveOf(sold.authorization)]
+  async checkEnd(statuses: ReadonlyMap<string, string>): Promise<void> {
+    for (const sale of this.sales) {
+      const [status, move] = [statuses.get(sale.claimKey), this.#moveOf(sale)]
       if (status === undefined) {
         if (move?.receipt.transaction.nonce !== undefined)
-          throw new Violation(`${sold.id} was charged without a record`)
+          throw new Violation(`${nameOf(sale)} was charged without a record`)
         continue
       }
-      if (!ended.has(status)) throw new Violation(`${sold.id} (${sold.kind}) never ends: it is ${status}`)
+      if (!ended.has(status)) throw new Violation(`${nameOf(sale)} never ends: it is ${status}`)
+      if (this.#shaken.has(sale) || owesNothing(sale)) continue
       if ((status === 'settled') !== (move !== undefined))
         throw new Violation(
-          `${sold.id} (${sold.kind}) is ${status}, and its money ${move === undefined ? 'did not move' : 'moved'}`,
+          `${nameOf(sale)} is ${status}, and its money ${move === undefined ? 'did not move' : 'moved'}`,
         )
+      if (sale.isPromised && sale.isTaken && sale.refusal === undefined && status !== 'settled')
+        throw new Violation(`${nameOf(sale)} was honest in quiet times and is ${status}`)
     }
+    if (this.#shaken.size === 0) await this.#checkCharged()
   }
+
+  /** What the operator burnt for payments is what their organizations were charged with, but for what rounding adds. */
+  async #checkCharged(): Promise<void> {
+    const burnt = this.chainCost()
+    const { charged } = await this.#db.one(
+      z.object({ charged: z.string().transform((text) => BigInt(text)) }),
+      sql`select coalesce(sum(gas_used_nano_usd), 0)::text as charged from payments`,
+    )
+    if (charged < burnt) throw new Violation(`payments burnt ${burnt} and were charged with ${charged}`)
+  }
+
+  /** Billionths of a US dollar, at one for each unit of gas. */
+  chainCost(): bigint {
+    const receipts = this.#chain.blocks.flatMap((block) => [...block.receipts.values()])
+    return receipts.reduce(
+      (sum, { transaction, gasUsed }) => sum + (transaction.nonce === undefined ? 0n : gasUsed),
+      0n,
+    )
+  }
+}
+
+export const nameOf = ({ kind, door, claimKey }: Sale): string => `${kind} by ${door} (${claimKey.slice(-12)})`
+
+function payerOf({ signed }: Sale): string {
+  return signed.form === 'eip3009' ? signed.authorization.from : signed.permit.owner
+}
+
+function endOf({ signed }: Sale): bigint {
+  return signed.form === 'eip3009' ? signed.authorization.validBefore : signed.permit.deadline
+}
+
+/** Its server charges nothing of what was permitted: settled without a transaction. */
+function owesNothing({ signed }: Sale): boolean {
+  return signed.form === 'permit2' && signed.amount === 0n
+}
+
+function isPatient({ kind }: Sale): boolean {
+  return kind === 'honest' || kind === 'contract' || kind === 'permit'
 }

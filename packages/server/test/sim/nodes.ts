@@ -1,10 +1,19 @@
-import { type Hex, multicall3Address } from '@purser/protocol'
+import { type Hex, multicall3Address, permit2Proxies } from '@purser/protocol'
 import { isRecord } from '../../src/chain/rpc/rpc.ts'
 import { type Outbound, OutboundError } from '../../src/platform/outbound.ts'
 import { gasPrice, type SimBlock, type SimChain, type SimReceipt } from './chain.ts'
 import type { Chance } from './chance.ts'
 import type { Liar } from './lies.ts'
-import { decodeCall, encodeResults, innerCalls, readToken, revertData, runCall, type TokenState } from './token.ts'
+import {
+  copyOf,
+  decodeCall,
+  encodeResults,
+  innerCalls,
+  readToken,
+  runCall,
+  type SimLog,
+  type TokenState,
+} from './token.ts'
 
 /** What a node does to those who ask it. */
 export interface Faults {
@@ -77,8 +86,8 @@ export class SimNode {
     if (method === 'eth_getBalance') return quantity(10n ** 20n)
     if (method === 'eth_getTransactionCount') return quantity(this.#countOf(String(params[0]), params[1]))
     if (method === 'eth_getTransactionReceipt') return this.#receiptOf(String(params[0]))
-    if (method === 'eth_getCode')
-      return this.#head().state.burners.has(String(params[0]).toLowerCase()) ? '0xef0100' : '0x'
+    if (method === 'eth_getTransactionByHash') return this.#transactionOf(String(params[0]))
+    if (method === 'eth_getCode') return this.#codeOf(String(params[0]).toLowerCase())
     if (method === 'eth_getLogs') return this.#logsOf(params[0])
     if (method === 'eth_sendRawTransaction') return this.#send(params[0])
     if (method === 'eth_call') return this.#call(params[0], this.#blockOf(params[1]))
@@ -128,25 +137,23 @@ export class SimNode {
     if (!isRecord(filter) || !Array.isArray(filter.topics)) throw new RpcError(-32_602, 'no filter')
     const [from, to] = [Number(filter.fromBlock), Number(filter.toBlock)]
     if (to - from + 1 > this.faults.logBlocksMax) throw new RpcError(-32_005, 'the range is too long')
-    const wanted = filter.topics.map((topic: unknown) =>
-      (Array.isArray(topic) ? topic : [topic]).map((one) => String(one).toLowerCase()),
-    )
-    return this.#view.slice(from, to + 1).flatMap((block) =>
-      [...block.receipts.values()].flatMap((receipt) =>
-        receipt.logs.flatMap((log) =>
-          wanted.every((own, index) => own.includes(log.topics[index]?.toLowerCase() ?? ''))
-            ? [
-                {
-                  ...log,
-                  transactionHash: receipt.transaction.hash,
-                  blockNumber: quantity(block.number),
-                  blockHash: block.hash,
-                },
-              ]
-            : [],
+    return this.#view
+      .slice(from, to + 1)
+      .flatMap((block) =>
+        [...block.receipts.values()].flatMap(({ logs, transaction }) =>
+          shownLogs(block, transaction.hash, logs, filter),
         ),
-      ),
-    )
+      )
+  }
+
+  #transactionOf(hash: string): unknown {
+    const transaction = this.#view.findLast(({ receipts }) => receipts.has(hash))?.receipts.get(hash)?.transaction
+    return transaction === undefined ? null : shownTransaction(hash, transaction)
+  }
+
+  #codeOf(account: string): string {
+    if (contracts.has(account)) return '0x01'
+    return this.#head().state.burners.has(account) ? '0xef0100' : '0x'
   }
 
   #send(raw: unknown): unknown {
@@ -160,19 +167,24 @@ export class SimNode {
     if (!isRecord(call) || block === undefined) throw new RpcError(-32_602, 'no call')
     const [to, data] = [String(call.to), String(call.data) as Hex]
     const state = copyOf(block.state)
-    const results = innerCalls(to, data).map((inner) => this.#run(state, inner.data, block.timestamp))
+    const around = { now: block.timestamp, isTrial: true, sender: String(call.from ?? '0x') }
+    const results = innerCalls(to, data).map((inner) => this.#run(state, inner, around))
     if (to.toLowerCase() === multicall3Address.toLowerCase()) return encodeResults(results)
     const [only] = results
     if (only?.success !== true) throw new RpcError(3, 'execution reverted', only?.returnData)
     return only.returnData
   }
 
-  #run(state: TokenState, data: string, now: bigint): { readonly success: boolean; readonly returnData: Hex } {
-    const read = readToken(state, data)
+  #run(
+    state: TokenState,
+    { target, data }: { readonly target: string; readonly data: string },
+    around: { readonly now: bigint; readonly isTrial: boolean; readonly sender: string },
+  ): { readonly success: boolean; readonly returnData: Hex } {
+    const read = readToken(this.#chain.rules, state, data)
     if (read !== undefined) return { success: true, returnData: read }
-    const ran = runCall(this.#chain.token, state, decodeCall(data), { now, isTrial: true })
+    const ran = runCall(this.#chain.rules, state, decodeCall(target, data), around)
     if (ran.outcome === 'ok') return { success: true, returnData: '0x' }
-    return { success: false, returnData: ran.outcome === 'reverted' ? revertData(ran.reason) : '0x' }
+    return { success: false, returnData: ran.outcome === 'reverted' ? ran.data : '0x' }
   }
 }
 
@@ -186,11 +198,26 @@ export class RpcError extends Error {
   }
 }
 
-const copyOf = ({ balances, used, burners }: TokenState): TokenState => ({
-  balances: new Map(balances),
-  used: new Set(used),
-  burners: new Set(burners),
-})
+const contracts: ReadonlySet<string> = new Set(Object.values(permit2Proxies).map((proxy) => proxy.toLowerCase()))
+
+/** Those of a transaction's logs that a filter is for, as a node shows them. */
+export function shownLogs(block: SimBlock, hash: string, logs: readonly SimLog[], filter: unknown): readonly unknown[] {
+  if (!isRecord(filter) || !Array.isArray(filter.topics)) return []
+  const wanted = filter.topics.map((topic: unknown) =>
+    (Array.isArray(topic) ? topic : [topic]).map((one) => String(one).toLowerCase()),
+  )
+  const place = { transactionHash: hash, blockNumber: quantity(block.number), blockHash: block.hash }
+  return logs
+    .filter((log) => wanted.every((own, index) => own.includes(log.topics[index]?.toLowerCase() ?? '')))
+    .map((log) => ({ ...log, ...place }))
+}
+
+export function shownTransaction(
+  hash: string,
+  { to, input }: { readonly to: string; readonly input: string },
+): unknown {
+  return { hash, to, input }
+}
 
 export function quantity(value: number | bigint): string {
   return `0x${value.toString(16)}`
@@ -203,7 +230,7 @@ export function shownReceipt(
     status,
     gasUsed,
     logs,
-  }: Omit<SimReceipt, 'transaction'> & { readonly transaction: { readonly hash: string } },
+  }: Omit<SimReceipt, 'transaction' | 'moved'> & { readonly transaction: { readonly hash: string } },
 ): unknown {
   return {
     transactionHash: transaction.hash,

@@ -6,8 +6,10 @@ import { createLanes } from '../../src/chain/lanes/lanes.ts'
 import { scopeOf, sharesOf } from '../../src/chain/lanes/shards.ts'
 import type { Signer } from '../../src/chain/port.ts'
 import { createRecorder, createSettlements, voidUnsettled } from '../../src/features/payments/index.ts'
+import type { Settlements } from '../../src/features/payments/settle.ts'
 import { passRelays, type RelayerParts, relayHandler } from '../../src/features/relayer/index.ts'
 import { listForgotten, makeDue } from '../../src/features/relayer/queue-store.ts'
+import { createWalletDirectory } from '../../src/features/wallets/receiving.ts'
 import type { Ctx, Deps, Tenant } from '../../src/platform/ctx.ts'
 import type { Db } from '../../src/platform/db/db.ts'
 import type { ApiKeyId } from '../../src/platform/ids.ts'
@@ -64,7 +66,13 @@ export class SimProcess {
       lanes,
       settlerAddress: signer.address,
       recordPayment: createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 15n, openPerPayerMax: 100, verifiedMsMax }),
-      settlements: createSettlements({ db, clock }, () => undefined),
+      settlements: patient(
+        createSettlements({ db, clock }, () => undefined),
+        chance,
+      ),
+      receivingWallets: createWalletDirectory({ db }),
+      facilitatorWaitMs: 1,
+      settleWaitMs: 0,
     }
     const parts = relayerParts(this.deps, leaseMs)
     // A small batch does not wait for company: the clock stands still within a pass.
@@ -111,4 +119,18 @@ export class SimProcess {
 
 export async function makeShares(db: Db, network: Network): Promise<void> {
   await insertShares(db, sharesOf(network.name))
+}
+
+/** Looks at the outcome of a settlement a few times, since the clock stands still within a pass: whoever waits sees what others do meanwhile. */
+function patient(settlements: Settlements, chance: Chance): Settlements {
+  return {
+    ask: settlements.ask,
+    async outcome(paymentId, waitMs) {
+      for (let looks = waitMs === 0 ? 0 : chance.below(30); looks > 0; looks -= 1) {
+        const outcome = await settlements.outcome(paymentId, 0)
+        if (outcome.status !== 'settling' || outcome.txHash !== null) return outcome
+      }
+      return settlements.outcome(paymentId, 0)
+    },
+  }
 }

@@ -1,38 +1,41 @@
-import type { Address, Hex } from '@purser/protocol'
+import type { Address } from '@purser/protocol'
 import { z } from 'zod'
-import { withdrawSettlement } from '../../src/features/payments/facilitator/withdraw.ts'
-import { readFunds } from '../../src/features/payments/funds.ts'
-import type { NewPayment } from '../../src/features/payments/store.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { isProblem } from '../../src/platform/errors.ts'
-import { type ApiKeyId, newId, type PaymentId } from '../../src/platform/ids.ts'
+import { type ApiKeyId, newId } from '../../src/platform/ids.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { Death } from '../mortal.ts'
 import { SimChain } from './chain.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { Gate } from './gate.ts'
 import { type Liar, liarAbout, themes } from './lies.ts'
-import { Model, type PayerKind, payerKinds, type Sold, Violation } from './model.ts'
+import { Model, Violation } from './model.ts'
 import { noFaults, SimNode } from './nodes.ts'
 import { type Ground, SimProcess } from './process.ts'
-import type { Stage } from './stage.ts'
-import { type Authorization, signatureOf } from './token.ts'
+import { type Market, type Payer, type PayerKind, payerKinds, purchase } from './purchase.ts'
+import { demand, giveUp, redeem, type Sale, saleOf, take } from './shop.ts'
+import { constantsOf, type Stage } from './stage.ts'
+import { isTimely, strike } from './strikes.ts'
 
-const hex = (bytes: Uint8Array): Hex => `0x${Buffer.from(bytes).toString('hex')}`
 const payTo: Address = `0x${'d'.repeat(40)}`
 const price = 10_000n
 const clocksApartMs = 90_000
-/** Of so many seeds one is flooded. */
-const floodedEach = 40
-const quietRoundsMax = 90
+const quietRoundsMax = 110
+/** Quiet rounds in which honest buyers still come, and in which one of two nodes may still lie. */
+const quietBuyingRounds = 3
+const quietLyingRounds = 4
 
 /** What a seed did, for whoever reads how much was simulated. */
 export interface Simulated {
   readonly payments: number
   readonly settled: number
+  readonly served: number
   readonly steps: number
   readonly deaths: number
 }
+
+/** What one organization has more of than a transaction carries, or than travel alone in one turn. */
+type Flood = 'none' | 'batch' | 'alone'
 
 /** One history: a chain, its nodes, two processes and their buyers, all by the chance of one seed. Throws a `Violation`. */
 export class Simulation {
@@ -46,24 +49,31 @@ export class Simulation {
   readonly #apiKeyId: ApiKeyId
   readonly #processes: SimProcess[]
   readonly #faulty: number
-  /** One organization has more waiting than a batch carries. */
-  readonly #isFlooded: boolean
+  readonly #flood: Flood
   readonly #liar: Liar
+  /** Whether a reorganization goes beyond the confirmation depth, once. */
+  #isDeep: boolean
   #nowMs: number
   #deaths = 0
+  #payers = 0
+  #isChaos = true
 
   constructor(stage: Stage, seed: number) {
     this.#stage = stage
     const chance = chanceOf(seed)
-    this.#isFlooded = seed % floodedEach === 0
     this.#chance = chance
+    this.#flood = seed % 40 === 0 ? 'batch' : seed % 20 === 10 ? 'alone' : 'none'
+    this.#isDeep = seed % 12 === 5
     // Just before the end of a day or a month, or at any time.
     this.#nowMs =
       Date.UTC(2026, chance.pick([9, 10, 11]), chance.below(30) + 1, 23, 59, 30) - chance.pick([0, 60_000, 7_200_000])
-    const token = stage.network.tokens[0]?.address ?? payTo
-    this.#chain = new SimChain(token, chance, BigInt(Math.floor(this.#nowMs / 1_000)), new Map())
+    const rules = { token: stage.token.address, settler: stage.signer.address, constants: constantsOf(stage) }
+    this.#chain = new SimChain(rules, chance, {
+      timestamp: BigInt(Math.floor(this.#nowMs / 1_000)),
+      depth: stage.network.confirmationDepth,
+    })
     const count = chance.pick([1, 2, 3, 3])
-    this.#liar = liarAbout(this.#chain, chance, () => [...this.#model.sold.values()])
+    this.#liar = liarAbout(this.#chain, chance, () => this.#model.sales.map(({ signed }) => signed))
     const options = {
       chain: this.#chain,
       chainId: stage.network.chainId,
@@ -74,7 +84,7 @@ export class Simulation {
     this.#nodes = Array.from({ length: count }, (_, place) => new SimNode(place, options))
     // Of one node none may lie, of two and three one.
     this.#faulty = count === 1 ? -1 : chance.below(count)
-    this.#gate = new Gate(chance, stage.countLocked)
+    this.#gate = new Gate(chance, stage.countLocked, () => this.#between())
     const { db, deps, network, signer } = stage
     this.#ground = {
       db,
@@ -87,7 +97,7 @@ export class Simulation {
       log: createLog({ level: process.env.TEST_LOG ?? 'silent' }),
       nowMs: () => this.#nowMs,
     }
-    this.#model = new Model(db, this.#chain, network.confirmationDepth)
+    this.#model = new Model(db, this.#chain, this.#faulty >= 0)
     this.#apiKeyId = newId('key', { clock: { now: () => new Date(this.#nowMs) }, random: { bytes: chance.bytes } })
     this.#processes = [this.#start(0), this.#start(1)]
   }
@@ -95,11 +105,17 @@ export class Simulation {
   async run(): Promise<Simulated> {
     await this.#stage.clear()
     await this.#stage.setNow(this.#nowMs)
-    await this.#chaos(6 + this.#chance.below(8))
+    await this.#chaos(6 + this.#chance.below(6))
+    this.#isChaos = false
     const statuses = await this.#quiet()
-    this.#model.checkEnd(statuses)
-    const settled = [...statuses.values()].filter((status) => status === 'settled').length
-    return { payments: statuses.size, settled, steps: this.#gate.steps, deaths: this.#deaths }
+    await this.#model.checkEnd(statuses)
+    return {
+      payments: statuses.size,
+      settled: [...statuses.values()].filter((status) => status === 'settled').length,
+      served: this.#model.sales.filter(({ served }) => served > 0).length,
+      steps: this.#gate.steps,
+      deaths: this.#deaths,
+    }
   }
 
   #start(place: number): SimProcess {
@@ -111,39 +127,66 @@ export class Simulation {
   }
 
   async #chaos(rounds: number): Promise<void> {
-    const isFlooded = this.#isFlooded
     for (let round = 0; round < rounds; round += 1) {
       this.#gate.deaths = this.#chance.pick([0, 0, 4, 15])
       await this.#pass(this.#chance.pick([2_000, 6_000, 12_000, 13_000, 30_000]))
       this.#disturb()
-      const buying = this.#chance.below(4) + (isFlooded && round === 1 ? 130 : 0)
-      const work = [
-        ...Array.from({ length: buying }, () => this.#buy(buying > 100 ? 'poor' : this.#chance.pick(payerKinds))),
+      if (round === 1) await this.#rush()
+      const buying: (() => Promise<void>)[] = []
+      for (let left = 1 + this.#chance.below(3); left > 0; left -= 1)
+        buying.push(...(await this.#buy(this.#chance.pick(payerKinds))))
+      await this.#drain([
+        ...buying.map((buy) => buy()),
         ...this.#working(),
-        ...[...this.#model.sold.values()].flatMap((sold) => this.#act(sold)),
-      ]
-      await this.#drain(work)
+        ...this.#model.sales.flatMap((sale) => this.#act(sale)),
+      ])
       await this.#model.check(false)
     }
+  }
+
+  /** One organization fills the queues. */
+  async #rush(): Promise<void> {
+    const tenant = this.#chance.pick(this.#stage.tenants)
+    if (this.#flood === 'none') return
+    const isBatch = this.#flood === 'batch'
+    const payers = Array.from({ length: isBatch ? 130 : 10 }, () => this.#stranger())
+    const each = isBatch ? payers : payers.flatMap((payer) => [payer, payer, payer])
+    const rushed = new Set<Payer>()
+    const buying: (() => Promise<void>)[] = []
+    for (const payer of each) {
+      const kind = isBatch ? 'poor' : 'contract'
+      buying.push(await this.#sign({ tenant, kind, payer, isFunded: rushed.has(payer), hasPlenty: !isBatch }))
+      rushed.add(payer)
+    }
+    await this.#drain(buying.map((buy) => buy()))
   }
 
   /** Faults end, and time goes on until nothing is open. */
   async #quiet(): Promise<ReadonlyMap<string, string>> {
     this.#gate.deaths = 0
-    const liesOn = this.#nodes.length === 3 && this.#chance.happens(0.3)
+    const liesOn = this.#nodes.length > 1 && this.#chance.happens(0.4)
     this.#nodes.forEach((node, place) => {
       node.faults = liesOn && place === this.#faulty ? { ...noFaults(), lies: 0.5 } : noFaults()
     })
     let statuses = await this.#model.check(false)
     for (let round = 0; round < quietRoundsMax; round += 1) {
+      const isHealed = !liesOn || this.#nodes.length > 2 || round > quietLyingRounds
+      const faulty = this.#nodes[this.#faulty]
+      if (isHealed && this.#nodes.length === 2 && faulty !== undefined) faulty.faults = noFaults()
       await this.#pass(await this.#nextMs(round))
-      await this.#drain(this.#working(round % 2 === 0 ? 0 : this.#chance.below(2)))
-      statuses = await this.#model.check(true)
-      if (await this.#isOver()) return statuses
+      const bought = round < quietBuyingRounds ? [await this.#buyPromised()] : []
+      const asking = this.#model.sales.flatMap((sale) => this.#actQuietly(sale, round))
+      await this.#drain([
+        ...bought.map((buy) => buy()),
+        ...asking,
+        ...this.#working(round % 2 === 0 ? 0 : this.#chance.below(2)),
+      ])
+      statuses = await this.#model.check(isHealed)
+      if (round >= quietBuyingRounds && (await this.#isOver())) return statuses
     }
     const open = [...statuses]
       .filter(([, status]) => ['verified', 'settling'].includes(status))
-      .map(([id, status]) => `${id} (${this.#model.sold.get(id)?.kind}) is ${status}`)
+      .map(([claim, status]) => `${claim.slice(-12)} is ${status}`)
     throw new Violation(`after ${quietRoundsMax} quiet rounds something is open: ${open.join(', ')}`)
   }
 
@@ -179,24 +222,44 @@ export class Simulation {
     for (const node of this.#nodes) node.sync()
   }
 
+  /** The chain does not wait for a process to end its step: blocks come and go, and nodes see them one after the other. */
+  #between(): void {
+    const chance = this.#chance
+    if (!this.#isChaos || !chance.happens(0.02)) return
+    if (chance.happens(0.3)) this.#reorganize(0.1)
+    else this.#chain.mine(this.#chain.head.timestamp + 1n)
+    for (const node of this.#nodes) if (chance.happens(0.7)) node.sync()
+  }
+
+  #reorganize(forgotten: number): void {
+    this.#chain.reorganize(1 + this.#chance.below(this.#stage.network.confirmationDepth - 1), forgotten)
+  }
+
   #disturb(): void {
     const chance = this.#chance
-    if (chance.happens(0.2) && this.#chain.blocks.length > 4) {
-      this.#chain.reorganize(1 + chance.below(this.#stage.network.confirmationDepth - 1), chance.pick([0, 0, 1]))
-      for (const node of this.#nodes) node.sync()
+    if (chance.happens(0.2)) this.#reorganize(chance.pick([0, 0, 1]))
+    if (this.#isDeep && this.#chain.blocks.length > 9) {
+      this.#isDeep = false
+      this.#chain.reorganizeFinal(chance.below(4), chance.pick([0, 0.5]))
+      this.#model.shake()
     }
+    for (const node of this.#nodes) node.sync()
     if (chance.happens(0.05)) this.#chain.forgetWaiting()
     this.#liar.theme = chance.pick(themes)
     this.#nodes.forEach((node, place) => {
       const isFaulty = place === this.#faulty
       node.faults = {
         isDown: chance.happens(isFaulty ? 0.2 : 0.05),
-        isLate: chance.happens(isFaulty ? 0.3 : 0.1),
+        isLate: chance.happens(isFaulty ? 0.3 : 0.15),
         logBlocksMax: chance.pick([1, 3, 1_000_000, 1_000_000]),
         lies: isFaulty ? chance.pick([0, 0.2, 0.6, 1]) : 0,
         isSilent: isFaulty && chance.happens(0.3),
       }
     })
+    this.#revive()
+  }
+
+  #revive(): void {
     this.#processes.forEach((one, place) => {
       if (!one.life.isDead) return
       this.#deaths += 1
@@ -206,9 +269,7 @@ export class Simulation {
 
   /** What processes do by themselves; of both where it is not said whose. */
   #working(only?: number): Promise<void>[] {
-    this.#processes.forEach((one, place) => {
-      if (one.life.isDead) this.#processes[place] = this.#start(place)
-    })
+    this.#revive()
     const chosen = this.#processes.filter((_, place) => only === undefined || place === only)
     return chosen.flatMap((one) => {
       const tasks = [
@@ -223,76 +284,94 @@ export class Simulation {
     })
   }
 
-  async #buy(kind: PayerKind): Promise<void> {
-    const chance = this.#chance
-    const tenant = chance.pick(this.#stage.tenants)
-    const from: Address = hex(chance.bytes(20))
-    const lasts = kind === 'expires' ? 20 + chance.below(60) : 300 + chance.below(600)
-    const authorization = {
-      from,
-      to: payTo,
-      value: price,
-      validBefore: BigInt(Math.floor(this.#nowMs / 1_000) + lasts),
-      nonce: hex(chance.bytes(32)),
+  #market(): Market {
+    const { network, token, signer } = this.#stage
+    const nowSeconds = Math.floor(this.#nowMs / 1_000)
+    return {
+      chance: this.#chance,
+      chain: this.#chain,
+      network,
+      token,
+      settler: signer.address,
+      payTo,
+      price,
+      nowSeconds,
     }
-    const { state } = this.#chain.head
-    for (const block of this.#chain.blocks) block.state.balances.set(from.toLowerCase(), price)
-    if (kind === 'burning-contract') state.burners.add(from.toLowerCase())
-    const process = chance.pick(this.#processes)
-    const ctx = process.as(tenant, this.#apiKeyId)
-    const payment = paymentOf(ctx, this.#stage, {
-      authorization,
-      isContract: kind.endsWith('contract'),
-      apiKeyId: this.#apiKeyId,
-    })
-    this.#model.sold.set(payment.id, {
-      id: payment.id,
-      tenant,
-      kind,
-      authorization,
-      askedAtBatches: undefined,
-      isWithdrawn: false,
-      hasStruck: false,
-    })
-    await ctx.recordPayment({ ctx, payment, funds: await readFunds(ctx, payment) })
   }
 
-  /** What happens about a payment in a round: its server asks to settle or gives up, and its payer does what it had in mind. */
-  #act(sold: Sold): Promise<void>[] {
+  /** A payer with a key; of those there are only so many. */
+  #payer(): Payer {
+    this.#payers += 1
+    return this.#stage.payers[this.#payers - 1] ?? this.#stranger()
+  }
+
+  /** A payer whose signatures only the chain knows. */
+  #stranger(): Payer {
+    return { address: `0x${Buffer.from(this.#chance.bytes(20)).toString('hex')}`, sign: () => Promise.resolve('0x') }
+  }
+
+  async #buy(kind: PayerKind): Promise<(() => Promise<void>)[]> {
+    const payer = this.#payer()
+    const tenant = this.#chance.pick(this.#stage.tenants)
+    const first = await this.#sign({ tenant, kind, payer })
+    if (kind !== 'owes-twice') return [first]
+    return [first, await this.#sign({ tenant: this.#chance.pick(this.#stage.tenants), kind, payer, isFunded: true })]
+  }
+
+  #buyPromised(): Promise<() => Promise<void>> {
+    const kind = this.#chance.pick<PayerKind>(['honest', 'contract', 'permit'])
+    const tenant = this.#chance.pick(this.#stage.tenants)
+    return this.#sign({ tenant, kind, payer: this.#payer(), isPromised: true })
+  }
+
+  /** The buyer signs; what it brings to its shop goes to the service when the answer is called. */
+  async #sign(wanted: {
+    readonly tenant: Sale['tenant']
+    readonly kind: PayerKind
+    readonly payer: Payer
+    readonly isFunded?: boolean
+    readonly isPromised?: boolean
+    readonly hasPlenty?: boolean
+  }): Promise<() => Promise<void>> {
+    const { tenant, isFunded = false, isPromised = false, hasPlenty = false } = wanted
+    const market = this.#market()
+    const sale = saleOf(await purchase(market, { ...wanted, isFunded, hasPlenty }), isPromised)
+    const process = this.#chance.pick(this.#processes)
+    this.#model.add(sale)
+    return () => take(process.as(tenant, this.#apiKeyId), market, sale)
+  }
+
+  /** What happens about a sale in a round: its shop wants its money or gives up, and its payer does what it had in mind. */
+  #act(sale: Sale): Promise<void>[] {
     const chance = this.#chance
-    if (!sold.hasStruck && chance.happens(0.3)) this.#strike(sold)
-    const process = chance.pick(this.#processes)
-    if (chance.happens(0.5)) return [this.#ask(process, sold)]
-    return chance.happens(0.05) ? [this.#withdraw(process, sold)] : []
+    const isStriking = isTimely(sale, Math.floor(this.#nowMs / 1_000), chance.happens(0.3))
+    if (!sale.hasStruck && isStriking) {
+      sale.hasStruck = true
+      strike(this.#chain, sale)
+    }
+    if (sale.door === 'reporting' && chance.happens(0.3)) {
+      const ctx = this.#ctxOf(sale)
+      if (!sale.isUnreported) return [redeem(ctx, sale, this.#model, { rerun: true })]
+    }
+    if (chance.happens(0.5)) return [this.#ask(sale)]
+    return chance.happens(0.05) ? [giveUp(this.#ctxOf(sale), sale)] : []
   }
 
-  async #ask({ deps }: SimProcess, sold: Sold): Promise<void> {
-    await deps.settlements.ask(sold.id)
-    if (sold.askedAtBatches === undefined) sold.askedAtBatches = this.#model.batches
+  #actQuietly(sale: Sale, round: number): Promise<void>[] {
+    if (sale.isUnreported || (sale.isPromised && sale.served === 0)) return [this.#ask(sale)]
+    if (sale.isAbandoned && sale.served === 0 && round % 4 === 3)
+      return [redeem(this.#ctxOf(sale), sale, this.#model, { rerun: true })]
+    return round < quietLyingRounds && this.#chance.happens(0.3) ? [this.#ask(sale)] : []
   }
 
-  async #withdraw(process: SimProcess, sold: Sold): Promise<void> {
-    if (await withdrawSettlement(process.as(sold.tenant, this.#apiKeyId), sold.id)) sold.isWithdrawn = true
+  #ctxOf(sale: Sale) {
+    return this.#chance.pick(this.#processes).as(sale.tenant, this.#apiKeyId)
   }
 
-  #strike(sold: Sold): void {
-    const { kind, authorization } = sold
-    const { from, nonce } = authorization
-    sold.hasStruck = true
-    const signature = signatureOf(authorization)
-    if (kind === 'poor') this.#chain.addStranger({ kind: 'spend', from, value: price })
-    if (kind === 'cancels') this.#chain.addStranger({ kind: 'cancel', from, nonce })
-    if (kind === 'takes-on-code') this.#chain.addStranger({ kind: 'take-on-code', from })
-    if (kind === 'sends-itself')
-      this.#chain.addStranger({ kind: 'transfer', authorization, signature, isContract: false })
-    if (kind !== 'signs-twice') return
-    const other: Authorization = { ...authorization, to: from, value: 0n }
-    this.#chain.addStranger({
-      kind: 'transfer',
-      authorization: other,
-      signature: signatureOf(other),
-      isContract: false,
-    })
+  async #ask(sale: Sale): Promise<void> {
+    const { planned } = this.#model
+    await demand(this.#ctxOf(sale), sale, this.#model, this.#chance)
+    sale.askedAt ??= planned
   }
 
   /** Runs work to its end. What fails because a process is gone or the chain cannot be read is tried again by the service itself. */
@@ -305,68 +384,7 @@ export class Simulation {
   }
 }
 
-/** Also what a database does to two transactions that wait for each other is an outcome that the service repeats. */
+/** A process that is gone, or an answer that a caller may get. */
 function isExpected(error: unknown): boolean {
   return error instanceof Death || isProblem(error)
-}
-
-/** A payment about to be recorded; nobody checked its signature. */
-export function paymentOf(
-  ctx: Ground['deps'],
-  { network }: Stage,
-  {
-    authorization,
-    isContract,
-    apiKeyId,
-  }: { readonly authorization: Authorization; readonly isContract: boolean; readonly apiKeyId: ApiKeyId },
-): NewPayment {
-  const { from, to, value, validBefore, nonce } = authorization
-  const [token] = network.tokens
-  if (token === undefined) throw new Error('a network has a token')
-  const signature = signatureOf(authorization)
-  const id: PaymentId = newId('pay', ctx)
-  return {
-    id,
-    logId: newId('plog', ctx),
-    walletId: null,
-    apiKeyId,
-    protocol: 'x402',
-    protocolVersion: 2,
-    claimKey: `eip3009:${network.caip2}:${token.address}:${from}:${nonce}`.toLowerCase(),
-    door: 'facilitator',
-    scheme: 'exact',
-    challengeId: null,
-    paymentIdentifier: null,
-    paymentFingerprint: null,
-    chain: network.name,
-    network: network.name,
-    token: token.symbol,
-    asset: token.address,
-    decimals: token.decimals,
-    rawAmount: value,
-    payer: from,
-    payTo: to,
-    settlement: {
-      kind: 'eip3009',
-      from,
-      to,
-      value: value.toString(),
-      validAfter: '0',
-      validBefore: validBefore.toString(),
-      nonce,
-      signature: isContract ? { kind: 'bytes', signature } : { kind: 'ecdsa', v: 27, r: signature, s: signature },
-      deployment: null,
-    },
-    validBefore: new Date(Number(validBefore) * 1_000),
-    resource: null,
-    route: null,
-    method: null,
-    description: null,
-    status: 'verified',
-    txHash: null,
-    settlingAt: null,
-    settledAt: null,
-    delivery: null,
-    createdAt: ctx.clock.now(),
-  }
 }

@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
-import { type Network, networkByName } from '@purser/protocol'
+import { bytesToHex, type Hex, type Network, networkByName } from '@purser/protocol'
+import { encodeAbiParameters } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
 import { createSignatures } from '../../src/chain/recover.ts'
 import { createSigner } from '../../src/custody/signer.ts'
@@ -10,32 +11,44 @@ import type { Deps, Tenant } from '../../src/platform/ctx.ts'
 import { type Db, openDb, sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { createLog } from '../../src/platform/log.ts'
-import { freshDatabase } from '../database.ts'
-import { oneNanoUsdPerGas, testConfig } from '../world.ts'
+import type { TestDatabase } from '../database.ts'
+import { oneNanoUsdPerGas, testConfig } from '../test-config.ts'
+import { chanceOf } from './chance.ts'
 import { makeShares } from './process.ts'
+import { type Payer, separatorOf } from './purchase.ts'
 
 /** What all seeds of a run share: one database, whose clock a test sets, and some organisations. */
 export type Stage = Awaited<ReturnType<typeof aStage>>
 
 export const organisationCount = 4
 
-export async function aStage() {
-  const database = await freshDatabase()
+/** On a migrated database of its own, which goes with the stage. */
+export async function aStage(database: TestDatabase) {
   await setUpClock(database.db)
   // Its connections know the clock, since it is on their search path.
   const db = openDb({ url: database.url, connectionsMax: 24, log: createLog({ level: 'silent' }) })
   const known = networkByName('eth-sepolia')
   if (known === undefined) throw new Error('no such network')
   const network: Network = { ...known, confirmationDepth: 3 }
+  const [token] = network.tokens
+  if (token === undefined) throw new Error('a network has a token')
   const config = testConfig(database.url, { filesDirectory: tmpdir() })
   const built = await buildDeps(config, { log: createLog({ level: 'silent' }), gasPrices: oneNanoUsdPerGas })
-  const privateKey = randomBytes(32)
+  // The same in every run, so that a seed is the same history again.
+  const chance = chanceOf(1)
+  const privateKey = chance.bytes(32)
   const signer = await createSigner(async () => Uint8Array.from(privateKey), await createSignatures())
-  const tenants = await organisationsIn(built.deps)
+  const tenants = await organisationsIn({
+    ...built.deps,
+    random: chance,
+    clock: { now: () => new Date(Date.UTC(2026, 0, 1)) },
+  })
   return {
     db,
     network,
+    token,
     signer,
+    payers: payersOf(payerCount),
     deps: built.deps,
     tenants,
     setNow: (ms: number) => db.run(sql`select setval('simulated.clock', ${Math.round(ms)}::bigint)`),
@@ -56,6 +69,28 @@ export async function aStage() {
       await database.drop()
     },
   }
+}
+
+/** What its token says of itself, by the selector of the read. */
+export function constantsOf({ network, token }: Pick<Stage, 'network' | 'token'>): ReadonlyMap<string, Hex> {
+  const { name = '', version = '' } = token.eip712 ?? {}
+  const words = (text: string): Hex => encodeAbiParameters([{ type: 'string' }], [text])
+  return new Map([
+    ['0x06fdde03', words(name)],
+    ['0x54fd4d50', words(version)],
+    ['0x3644e515', bytesToHex(separatorOf(network, token))],
+  ])
+}
+
+/** Payers whose signatures the service recovers, the same in every run. */
+const payerCount = 48
+
+function payersOf(count: number): readonly Payer[] {
+  const chance = chanceOf(0)
+  return Array.from({ length: count }, () => {
+    const account = privateKeyToAccount(bytesToHex(chance.bytes(32)))
+    return { address: account.address, sign: (digest) => account.sign({ hash: bytesToHex(digest) }) }
+  })
 }
 
 /** In an order in which no row is deleted before those that name it. */
@@ -91,7 +126,7 @@ async function organisationsIn(deps: Deps): Promise<readonly Tenant[]> {
   for (let count = 0; count < organisationCount; count += 1) {
     const id = await deps.db.tx(async (tx) => {
       const now = deps.clock.now()
-      const email = `${randomBytes(6).toString('hex')}@example.com`
+      const email = `${bytesToHex(deps.random.bytes(6))}@example.com`
       const owner = await upsertAccount(tx, {
         id: newId('acc', deps),
         email,

@@ -1,15 +1,17 @@
-import { createHash } from 'node:crypto'
 import {
   type Address,
   encodeAuthorizationState,
   encodeBalanceOf,
+  encodePermit2Allowance,
   encodeTransferWithAuthorization,
   type Hex,
   topics,
 } from '@purser/protocol'
 import { decodeFunctionData, encodeErrorResult, encodeFunctionResult, keccak256, multicall3Abi, toHex } from 'viem'
+import { decodePermit, type Permit, permitKey, permitRefusal, permitText, readPermits } from './permits.ts'
+import { accountIn, numberIn, selectorOf, signatureOf, wordOf } from './words.ts'
 
-/** A simulated EIP-3009 token: its calls, its state and its logs, without signatures' mathematics. */
+/** A simulated EIP-3009 token, with Permit2 beside it: calls, state and logs, without signatures' mathematics. */
 
 export interface Authorization {
   readonly from: Address
@@ -20,14 +22,11 @@ export interface Authorization {
 }
 
 export type TokenCall =
-  | {
-      readonly kind: 'transfer'
-      readonly authorization: Authorization
-      readonly signature: Hex
-      readonly isContract: boolean
-    }
+  | { readonly kind: 'transfer'; readonly authorization: Authorization; readonly signature: string }
+  | { readonly kind: 'permit'; readonly permit: Permit; readonly amount: bigint; readonly signature: string }
   | { readonly kind: 'cancel'; readonly from: Address; readonly nonce: Hex }
-  | { readonly kind: 'spend'; readonly from: Address; readonly value: bigint }
+  | { readonly kind: 'give-up'; readonly owner: Address; readonly nonce: bigint }
+  | { readonly kind: 'pay'; readonly from: Address; readonly to: Address; readonly value: bigint }
   | { readonly kind: 'take-on-code'; readonly from: Address }
   | { readonly kind: 'unknown' }
 
@@ -35,14 +34,33 @@ export interface TokenState {
   readonly balances: Map<string, bigint>
   /** Authorizers and nonces that are used or canceled. */
   readonly used: Set<string>
+  /** Owners and nonces of Permit2 that are used or given up. */
+  readonly permits: Set<string>
   /** Accounts whose code burns all gas that it is given. */
   readonly burners: Set<string>
 }
+
+export const copyOf = ({ balances, used, permits, burners }: TokenState): TokenState => ({
+  balances: new Map(balances),
+  used: new Set(used),
+  permits: new Set(permits),
+  burners: new Set(burners),
+})
 
 export interface SimLog {
   readonly address: string
   readonly topics: readonly string[]
   readonly data: string
+}
+
+/** What is the same for every call on a chain. */
+export interface Rules {
+  readonly token: Address
+  readonly settler: Address
+  /** Signatures that were made with a key, by what was signed: the first of their words. For all others a hash of it stands. */
+  readonly signed: ReadonlyMap<string, string>
+  /** What the token says of itself, by the selector of the read. */
+  readonly constants: ReadonlyMap<string, Hex>
 }
 
 const dummy: Authorization & { readonly validAfter: bigint } = {
@@ -53,38 +71,34 @@ const dummy: Authorization & { readonly validAfter: bigint } = {
   validBefore: 0n,
   nonce: `0x${'0'.repeat(64)}`,
 }
-const selectorOf = (data: string): string => data.slice(0, 10)
 const byVrs = selectorOf(
   encodeTransferWithAuthorization(dummy, { kind: 'ecdsa', v: 27, r: dummy.nonce, s: dummy.nonce }),
 )
 const byBytes = selectorOf(encodeTransferWithAuthorization(dummy, { kind: 'bytes', signature: '0x' }))
 const balanceOf = selectorOf(encodeBalanceOf(dummy.from))
 const authorizationState = selectorOf(encodeAuthorizationState(dummy.from, dummy.nonce))
+const allowance = selectorOf(encodePermit2Allowance(dummy.from))
 const canceledTopic = keccak256(toHex('AuthorizationCanceled(address,bytes32)'))
 const aggregate3 = '0x82ad56cb'
 
-/** What stands for a signature: the token takes it where it is of exactly these fields. */
-export function signatureOf({ from, to, value, validBefore, nonce }: Authorization): Hex {
-  const text = [from, to, value, validBefore, nonce].join(' ').toLowerCase()
-  return `0x${createHash('sha256').update(text).digest('hex')}`
+export function authorizationText({ from, to, value, validBefore, nonce }: Authorization): string {
+  return [from, to, value, validBefore, nonce].join(' ').toLowerCase()
 }
 
-const wordOf = (data: string, index: number): string => data.slice(10 + index * 64, 74 + index * 64)
-const accountOf = (word: string): Address => `0x${word.slice(24)}`
-
-/** What call data of the token asks for. */
-export function decodeCall(data: string): TokenCall {
+/** What call data asks of the token, or of a proxy of Permit2. */
+export function decodeCall(target: string, data: string): TokenCall {
+  const permit = decodePermit(target, data)
+  if (permit !== undefined) return permit
   const selector = selectorOf(data)
   if (selector !== byVrs && selector !== byBytes) return { kind: 'unknown' }
   const authorization: Authorization = {
-    from: accountOf(wordOf(data, 0)),
-    to: accountOf(wordOf(data, 1)),
-    value: BigInt(`0x${wordOf(data, 2)}`),
-    validBefore: BigInt(`0x${wordOf(data, 4)}`),
+    from: accountIn(data, 0),
+    to: accountIn(data, 1),
+    value: numberIn(data, 2),
+    validBefore: numberIn(data, 4),
     nonce: `0x${wordOf(data, 5)}`,
   }
-  const isContract = selector === byBytes
-  return { kind: 'transfer', authorization, isContract, signature: `0x${wordOf(data, isContract ? 8 : 7)}` }
+  return { kind: 'transfer', authorization, signature: `0x${wordOf(data, selector === byBytes ? 8 : 7)}` }
 }
 
 export interface InnerCall {
@@ -106,93 +120,148 @@ export function innerCalls(to: string, data: Hex): readonly InnerCall[] {
 
 export const usedKey = (authorizer: string, nonce: string): string => `${authorizer} ${nonce}`.toLowerCase()
 
+/** Names the money of an authorization: whom it leaves, under which nonce, whom it reaches and how much. */
+export const moneyOf = ({ from, nonce, to, value }: Authorization): string =>
+  `eip3009 ${from} ${nonce} ${to} ${value}`.toLowerCase()
+
 const errorAbi = [{ type: 'error', name: 'Error', inputs: [{ type: 'string', name: 'reason' }] }] as const
-export const revertData = (reason: string): Hex =>
-  encodeErrorResult({ abi: errorAbi, errorName: 'Error', args: [reason] })
+const revertData = (reason: string): Hex => encodeErrorResult({ abi: errorAbi, errorName: 'Error', args: [reason] })
+
+/** What a call carried out: whose signed money moved, and how much. */
+export interface Moved {
+  readonly key: string
+  readonly amount: bigint
+}
 
 export type Ran =
-  | { readonly outcome: 'ok'; readonly logs: readonly SimLog[]; readonly gas: bigint }
-  | { readonly outcome: 'reverted'; readonly reason: string; readonly gas: bigint }
+  | { readonly outcome: 'ok'; readonly logs: readonly SimLog[]; readonly gas: bigint; readonly moved?: Moved }
+  | { readonly outcome: 'reverted'; readonly data: Hex; readonly gas: bigint }
   | { readonly outcome: 'burnt' }
 
-const wordOfAccount = (account: string): string => `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
+export const wordOfAccount = (account: string): string => `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
 const wordOfNumber = (value: bigint): string => `0x${value.toString(16).padStart(64, '0')}`
 
-/** Runs a call on a state, which it changes where it succeeds. `isTrial` is what a burner can tell from a block. */
-export function runCall(
-  token: Address,
-  state: TokenState,
-  call: TokenCall,
-  { now, isTrial }: { readonly now: bigint; readonly isTrial: boolean },
-): Ran {
-  if (call.kind === 'unknown') return { outcome: 'reverted', reason: '', gas: 1_000n }
+/** When and by whom a call is made. `isTrial` is what a burner can tell from a block. */
+export interface Circumstances {
+  readonly now: bigint
+  readonly isTrial: boolean
+  readonly sender: string
+}
+
+const reverted = (data: Hex, gas = 30_000n): Ran => ({ outcome: 'reverted', data, gas })
+
+/** Runs a call on a state, which it changes where it succeeds. */
+export function runCall(rules: Rules, state: TokenState, call: TokenCall, around: Circumstances): Ran {
+  if (call.kind === 'unknown') return reverted('0x', 1_000n)
   if (call.kind === 'take-on-code') {
     state.burners.add(call.from.toLowerCase())
     return { outcome: 'ok', logs: [], gas: 30_000n }
   }
-  if (call.kind === 'cancel') {
-    const key = usedKey(call.from, call.nonce)
-    if (state.used.has(key))
-      return { outcome: 'reverted', reason: 'FiatTokenV2: authorization is used or canceled', gas: 30_000n }
-    state.used.add(key)
-    const log = { address: token, topics: [canceledTopic, wordOfAccount(call.from), call.nonce], data: '0x' }
-    return { outcome: 'ok', logs: [log], gas: 40_000n }
+  if (call.kind === 'give-up') {
+    state.permits.add(permitKey(call.owner, call.nonce))
+    return { outcome: 'ok', logs: [], gas: 30_000n }
   }
-  const from = call.kind === 'spend' ? call.from : call.authorization.from
-  const value = call.kind === 'spend' ? call.value : call.authorization.value
-  if (call.kind === 'transfer') {
-    const refusal = refusalOf(state, call, now)
-    if (refusal !== undefined) return { outcome: 'reverted', reason: refusal, gas: 30_000n }
-    if (state.burners.has(from.toLowerCase()) && !isTrial) return { outcome: 'burnt' }
-  }
-  const balance = state.balances.get(from.toLowerCase()) ?? 0n
-  if (balance < value) return { outcome: 'reverted', reason: 'ERC20: transfer amount exceeds balance', gas: 40_000n }
-  const to = call.kind === 'spend' ? `0x${'e'.repeat(40)}` : call.authorization.to
-  state.balances.set(from.toLowerCase(), balance - value)
-  state.balances.set(to.toLowerCase(), (state.balances.get(to.toLowerCase()) ?? 0n) + value)
-  const moved = {
+  if (call.kind === 'cancel') return cancel(rules, state, call)
+  if (call.kind === 'pay') return pay(rules, state, call) ?? tooPoor
+  const owner = call.kind === 'transfer' ? call.authorization.from : call.permit.owner
+  const refusal =
+    call.kind === 'transfer' ? refusalOf(rules, state, call, around) : permitRefusal(rules, state, call, around)
+  if (refusal !== undefined) return reverted(refusal)
+  if (state.burners.has(owner.toLowerCase()) && !around.isTrial) return { outcome: 'burnt' }
+  return call.kind === 'transfer' ? transfer(rules, state, call.authorization) : spend(rules, state, call)
+}
+
+const tooPoor = reverted(revertData('ERC20: transfer amount exceeds balance'), 40_000n)
+
+function pay(
+  { token }: Rules,
+  { balances }: TokenState,
+  { from, to, value }: { readonly from: string; readonly to: string; readonly value: bigint },
+): (Ran & { outcome: 'ok' }) | undefined {
+  const balance = balances.get(from.toLowerCase()) ?? 0n
+  if (balance < value) return undefined
+  balances.set(from.toLowerCase(), balance - value)
+  balances.set(to.toLowerCase(), (balances.get(to.toLowerCase()) ?? 0n) + value)
+  const log = {
     address: token,
     topics: [topics.transfer, wordOfAccount(from), wordOfAccount(to)],
     data: wordOfNumber(value),
   }
-  if (call.kind === 'spend') return { outcome: 'ok', logs: [moved], gas: 40_000n }
-  const { nonce } = call.authorization
+  return { outcome: 'ok', logs: [log], gas: 40_000n }
+}
+
+function transfer(rules: Rules, state: TokenState, authorization: Authorization): Ran {
+  const { from, nonce, value } = authorization
+  const paid = pay(rules, state, authorization)
+  if (paid === undefined) return tooPoor
   state.used.add(usedKey(from, nonce))
   const used = {
-    address: token,
+    address: rules.token,
     topics: [topics.authorizationUsed, wordOfAccount(from), nonce.toLowerCase()],
     data: '0x',
   }
-  return { outcome: 'ok', logs: [used, moved], gas: 60_000n }
+  const moved = { key: moneyOf(authorization), amount: value }
+  return { outcome: 'ok', logs: [used, ...paid.logs], gas: 60_000n, moved }
 }
 
-function refusalOf(state: TokenState, call: Extract<TokenCall, { kind: 'transfer' }>, now: bigint): string | undefined {
-  const { authorization, signature } = call
-  if (now >= authorization.validBefore) return 'FiatTokenV2: authorization is expired'
+function spend(
+  rules: Rules,
+  state: TokenState,
+  { permit, amount }: { readonly permit: Permit; readonly amount: bigint },
+): Ran {
+  const paid = pay(rules, state, { from: permit.owner, to: permit.witness.to, value: amount })
+  if (paid === undefined) return tooPoor
+  state.permits.add(permitKey(permit.owner, permit.nonce))
+  return { ...paid, gas: 90_000n, moved: { key: permitText(permit), amount } }
+}
+
+function cancel(
+  { token }: Rules,
+  state: TokenState,
+  { from, nonce }: { readonly from: Address; readonly nonce: Hex },
+): Ran {
+  const key = usedKey(from, nonce)
+  if (state.used.has(key)) return reverted(revertData('FiatTokenV2: authorization is used or canceled'))
+  state.used.add(key)
+  return {
+    outcome: 'ok',
+    logs: [{ address: token, topics: [canceledTopic, wordOfAccount(from), nonce], data: '0x' }],
+    gas: 40_000n,
+  }
+}
+
+function refusalOf(
+  { signed }: Rules,
+  state: TokenState,
+  { authorization, signature }: Extract<TokenCall, { kind: 'transfer' }>,
+  { now }: Circumstances,
+): Hex | undefined {
+  if (now >= authorization.validBefore) return revertData('FiatTokenV2: authorization is expired')
   if (state.used.has(usedKey(authorization.from, authorization.nonce)))
-    return 'FiatTokenV2: authorization is used or canceled'
-  return signature === signatureOf(authorization) ? undefined : 'FiatTokenV2: invalid signature'
+    return revertData('FiatTokenV2: authorization is used or canceled')
+  const text = authorizationText(authorization)
+  return signature === (signed.get(text) ?? signatureOf(text))
+    ? undefined
+    : revertData('FiatTokenV2: invalid signature')
 }
 
 /** The logs that moving this money writes, as a lying node also knows. */
-export function logsOfMove(token: Address, authorization: Authorization): readonly SimLog[] {
-  const state = {
-    balances: new Map([[authorization.from.toLowerCase(), authorization.value]]),
-    used: new Set<string>(),
-    burners: new Set<string>(),
-  }
-  const call = { kind: 'transfer', authorization, signature: signatureOf(authorization), isContract: false } as const
-  const ran = runCall(token, state, call, { now: 0n, isTrial: true })
+export function logsOfMove(rules: Rules, authorization: Authorization): readonly SimLog[] {
+  const balances = new Map([[authorization.from.toLowerCase(), authorization.value]])
+  const state = { balances, used: new Set<string>(), permits: new Set<string>(), burners: new Set<string>() }
+  const ran = transfer(rules, state, authorization)
   return ran.outcome === 'ok' ? ran.logs : []
 }
 
-/** A read of the token; undefined for what is none. */
-export function readToken(state: TokenState, data: string): Hex | undefined {
+/** A read of the token or of Permit2; undefined for what is none. */
+export function readToken({ constants }: Rules, state: TokenState, data: string): Hex | undefined {
   const selector = selectorOf(data)
-  const account = accountOf(wordOf(data, 0)).toLowerCase()
-  if (selector === balanceOf) return `0x${(state.balances.get(account) ?? 0n).toString(16).padStart(64, '0')}`
-  if (selector !== authorizationState) return undefined
-  return `0x${(state.used.has(usedKey(account, `0x${wordOf(data, 1)}`)) ? '1' : '0').padStart(64, '0')}`
+  const account = accountIn(data, 0).toLowerCase()
+  if (selector === balanceOf) return wordOfNumber(state.balances.get(account) ?? 0n) as Hex
+  if (selector === allowance) return wordOfNumber(2n ** 256n - 1n) as Hex
+  if (selector === authorizationState)
+    return wordOfNumber(state.used.has(usedKey(account, `0x${wordOf(data, 1)}`)) ? 1n : 0n) as Hex
+  return constants.get(selector) ?? readPermits(state, data)
 }
 
 export function encodeResults(results: readonly { readonly success: boolean; readonly returnData: Hex }[]): Hex {

@@ -117,7 +117,7 @@ function splitByOutcome(carried: Carried, mined: readonly MinedTransaction[]) {
 
 /**
  * What each relay cost. Alone it is everything; in a batch of ordinary signatures an equal part. Where a batch may have run out of gas nobody
- * can say whose call did it, and each counts with its whole grant.
+ * can say whose call did it, and each counts with its whole grant; with its part where that is more, since the transaction itself costs gas too.
  */
 function spentOn(carried: Carried, mined: readonly MinedTransaction[]): ReadonlyMap<Relay, Spent> {
   const receipts = new Map(mined.map(({ transaction, receipt }) => [transaction.id, receipt]))
@@ -139,7 +139,9 @@ function shareOf(relay: Relay, relays: Carried, { gasUsed, effectiveGasPrice, l1
   const count = BigInt(relays.length)
   const granted = relays.reduce((gas, { payload }) => gas + gasOf(payload), 0n)
   const isPlain = status === 'success' && gasUsed * 100n < granted * gasShareMax
-  const gas = count === 1n ? gasUsed : isPlain ? (gasUsed + count - 1n) / count : gasOf(relay.payload)
+  const part = (gasUsed + count - 1n) / count
+  const grant = gasOf(relay.payload)
+  const gas = count === 1n || isPlain || part > grant ? part : grant
   return { gas, wei: gas * effectiveGasPrice + l1Fee / count }
 }
 

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+/** A change of the service's source that makes it faulty. */
+export interface Mutation {
+  /** Names the copy of the service that has it. */
+  readonly name: string
+  /** Below `packages/server/src`. */
+  readonly file: string
+  /** Occurs once in the file. */
+  readonly find: string
+  readonly replace: string
+}
+
+const server = path.resolve(import.meta.dirname, '../..')
+const copied = pathToFileURL(server).href
+const mutations = new Map<string, Mutation>()
+
+/**
+ * Imports a module of this package from a copy of the package's code in which the mutation is made: the copy's modules import one another, and the
+ * libraries are shared. Only for Node itself, which loads TypeScript as it is; a bundler or test runner would not see it.
+ */
+export function importMutated(specifier: string, mutation: Mutation): Promise<unknown> {
+  mutations.set(mutation.name, mutation)
+  const url = new URL(specifier, import.meta.url)
+  url.search = `?mutation=${mutation.name}`
+  return import(url.href)
+}
+
+/** Starts answering for the copies; once in a process. */
+export function installMutations(): void {
+  registerHooks({
+    resolve(specifier, context, next) {
+      const resolved = next(specifier, context)
+      const name = new URL(context.parentURL ?? 'file:///').searchParams.get('mutation')
+      if (name === null || !resolved.url.startsWith(copied) || resolved.url.includes('/node_modules/')) return resolved
+      return { ...resolved, url: `${resolved.url}?mutation=${name}` }
+    },
+    load(url, context, next) {
+      const mutation = mutations.get(new URL(url).searchParams.get('mutation') ?? '')
+      if (mutation === undefined || fileURLToPath(url.split('?')[0] ?? url) !== path.join(server, 'src', mutation.file))
+        return next(url, context)
+      return { format: 'module-typescript', shortCircuit: true, source: mutated(mutation) }
+    },
+  })
+}
+
+/** Throws where the source has changed so that the mutation says nothing about it any more. */
+export function mutated({ name, file, find, replace }: Mutation): string {
+  const source = readFileSync(path.join(server, 'src', file), 'utf8')
+  const pieces = source.split(find)
+  if (pieces.length !== 2)
+    throw new Error(`${name}: its text occurs ${pieces.length - 1} times in ${file}, and not once`)
+  return pieces.join(replace)
+}

@@ -1,0 +1,207 @@
+import {
+  type Address,
+  bytesToHex,
+  domainSeparator,
+  encodePayment,
+  type Hex,
+  type Network,
+  permit2Digest,
+  permit2DomainSeparator,
+  permit2Proxies,
+  requirementsV2,
+  type TokenInfo,
+  transferWithAuthorizationDigest,
+} from '@purser/protocol'
+import type { Tenant } from '../../src/platform/ctx.ts'
+import type { SimChain } from './chain.ts'
+import type { Chance } from './chance.ts'
+import type { Permit } from './permits.ts'
+import { moneyKey, type Signed, textOf } from './signed.ts'
+import type { Authorization } from './token.ts'
+import { signatureOf } from './words.ts'
+
+/** How a payer means to pay. */
+export const payerKinds = [
+  'honest',
+  'honest',
+  'poor',
+  'owes-twice',
+  'cancels',
+  'expires',
+  'takes-on-code',
+  'contract',
+  'burning-contract',
+  'sends-itself',
+  'sends-late',
+  'signs-twice',
+  'permit',
+  'permit-given-up',
+  'permit-sent-by-another',
+  'permit-paid-otherwise',
+  'upto',
+] as const
+export type PayerKind = (typeof payerKinds)[number]
+
+/**
+ * By which door a payment comes: `verify` is our own middleware's, `reporting` the same where it also reports delivery. `facilitator` verifies
+ * and then settles for somebody else's server, `upfront` settles without having verified.
+ */
+export type Door = 'verify' | 'reporting' | 'facilitator' | 'upfront'
+
+/** What a buyer brings to a shop, and what the world outside of the service knows of it. */
+export interface Purchase {
+  readonly tenant: Tenant
+  readonly kind: PayerKind
+  readonly door: Door
+  /** Under which the service records it. */
+  readonly claimKey: string
+  readonly signed: Signed
+  readonly money: string
+  /** The protocol's message, where a key signed it. */
+  readonly body: { readonly x402Version: 2; readonly paymentPayload: Message; readonly paymentRequirements: Message }
+  /** The secret of its offer, which no chain shows. */
+  readonly challengeId: string
+  readonly credential: string
+}
+
+type Message = { readonly [member: string]: unknown }
+
+export interface Payer {
+  readonly address: Address
+  sign(digest: Uint8Array): Promise<Hex>
+}
+
+export interface Market {
+  readonly chance: Chance
+  readonly chain: SimChain
+  readonly network: Network
+  readonly token: TokenInfo
+  readonly settler: Address
+  readonly payTo: Address
+  readonly price: bigint
+  readonly nowSeconds: number
+}
+
+interface Wanted {
+  readonly tenant: Tenant
+  readonly kind: PayerKind
+  readonly payer: Payer
+  /** The payer got its money for another purchase, which it means to pay with the same. */
+  readonly isFunded: boolean
+  /** It has money for many purchases. */
+  readonly hasPlenty: boolean
+}
+
+/** A buyer with the money, who signs it away. */
+export async function purchase(
+  market: Market,
+  { tenant, kind, payer, isFunded, hasPlenty }: Wanted,
+): Promise<Purchase> {
+  const { chance, chain, network, token, price } = market
+  const isPermit = kind.startsWith('permit') || kind === 'upto'
+  const seconds = kind === 'expires' || kind === 'sends-late' ? 20 + chance.below(100) : 300 + chance.below(600)
+  const end = BigInt(market.nowSeconds + seconds)
+  const signed = isPermit ? aPermit(market, { kind, payer, end }) : anAuthorization(market, payer, end)
+  const balance = hasPlenty ? price * 10n : price
+  for (const { state } of isFunded ? [] : chain.blocks) state.balances.set(payer.address.toLowerCase(), balance)
+  const door = isPermit ? 'facilitator' : doorFor(kind, chance)
+  const signature =
+    door === 'facilitator' || door === 'upfront'
+      ? await payer.sign(digestOf(market, signed))
+      : signatureOf(textOf(signed))
+  if (signature.length > 66) chain.signed.set(textOf(signed), signature.slice(0, 66))
+  const challengeId = bytesToHex(chance.bytes(16))
+  const requirements = requirementsOf(market, kind)
+  const accepted = { ...requirements, extra: { ...requirements.extra, challengeId } }
+  const payload = payloadOf(signed, signature)
+  const paymentPayload = { x402Version: 2, accepted, payload, resource: { url: resource } } as const
+  const owner = payer.address
+  const nonce = signed.form === 'eip3009' ? signed.authorization.nonce : signed.permit.nonce
+  const claim = isPermit ? `permit2:${network.caip2}` : `eip3009:${network.caip2}:${token.address}`
+  return {
+    tenant,
+    kind,
+    door,
+    claimKey: `${claim}:${owner}:${nonce}`.toLowerCase(),
+    signed,
+    money: moneyKey(signed),
+    body: { x402Version: 2, paymentPayload, paymentRequirements: requirements },
+    challengeId,
+    credential:
+      signed.form === 'eip3009'
+        ? encodePayment({ ...paymentPayload, payload: wireOf(signed.authorization, signature) })
+        : '',
+  }
+}
+
+export const resource = 'https://shop.example/report'
+
+function doorFor(kind: PayerKind, chance: Chance): Door {
+  if (kind.endsWith('contract') || kind === 'owes-twice') return 'verify'
+  return chance.pick(['verify', 'verify', 'reporting', 'facilitator', 'upfront'])
+}
+
+function anAuthorization({ chance, payTo, price }: Market, payer: Payer, validBefore: bigint): Signed {
+  const nonce = bytesToHex(chance.bytes(32))
+  return { form: 'eip3009', authorization: { from: payer.address, to: payTo, value: price, validBefore, nonce } }
+}
+
+function aPermit(
+  { chance, payTo, price, token, settler }: Market,
+  { kind, payer, end }: { readonly kind: PayerKind; readonly payer: Payer; readonly end: bigint },
+): Signed {
+  const scheme = kind === 'upto' ? 'upto' : 'exact'
+  const permit: Permit = {
+    scheme,
+    spender: permit2Proxies[scheme],
+    owner: payer.address,
+    token: token.address,
+    permitted: price,
+    nonce: BigInt(chance.below(1_000_000)),
+    deadline: end,
+    witness: { to: payTo, facilitator: scheme === 'upto' ? settler : undefined, validAfter: 0n },
+  }
+  const amount = scheme === 'exact' ? price : chance.pick([price, price / 2n, 1n, 0n])
+  return { form: 'permit2', permit, amount }
+}
+
+function requirementsOf({ network, token, payTo, price }: Market, kind: PayerKind) {
+  const offer = { network, token, rawAmount: price, payTo, maxTimeoutSeconds: 300 }
+  const requirements = requirementsV2({ ...offer, resource, description: '', mimeType: 'text/plain' })
+  return kind === 'upto' ? { ...requirements, scheme: 'upto' } : requirements
+}
+
+function digestOf({ network, token }: Market, signed: Signed): Uint8Array {
+  if (signed.form === 'permit2') return permit2Digest(permit2DomainSeparator(network.chainId), signed.permit)
+  return transferWithAuthorizationDigest(separatorOf(network, token), { ...signed.authorization, validAfter: 0n })
+}
+
+export function separatorOf(network: Network, token: TokenInfo): Uint8Array {
+  if (token.eip712 === null) throw new Error('a token that signs')
+  return domainSeparator({ ...token.eip712, chainId: network.chainId, verifyingContract: token.address })
+}
+
+function wireOf({ from, to, value, validBefore, nonce }: Authorization, signature: string) {
+  const [amount, end] = [value.toString(), validBefore.toString()]
+  return { signature, authorization: { from, to, value: amount, validAfter: '0', validBefore: end, nonce } }
+}
+
+function payloadOf(signed: Signed, signature: string): Message {
+  if (signed.form === 'eip3009') return wireOf(signed.authorization, signature)
+  const { owner, token, permitted, spender, nonce, deadline, witness } = signed.permit
+  return {
+    signature,
+    permit2Authorization: {
+      from: owner,
+      permitted: { token, amount: permitted.toString() },
+      spender,
+      nonce: nonce.toString(),
+      deadline: deadline.toString(),
+      witness: {
+        to: witness.to,
+        validAfter: '0',
+        ...(witness.facilitator !== undefined && { facilitator: witness.facilitator }),
+      },
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import type { SimChain } from './chain.ts'
+import type { PayerKind, Purchase } from './purchase.ts'
+import { callOf, type Signed, settleOf, textOf } from './signed.ts'
+import { signatureOf } from './words.ts'
+
+const elsewhere = `0x${'e'.repeat(40)}` as const
+
+/** When before its end a payer who waits for it sends its own authorization, in seconds. */
+const lateSeconds = 14n
+
+/** Whether this payer strikes now: most when chance says so, one as late as a block can still take it. */
+export function isTimely({ kind, signed }: Purchase, nowSeconds: number, isHappening: boolean): boolean {
+  if (kind !== 'sends-late' || signed.form !== 'eip3009') return isHappening
+  return signed.authorization.validBefore - BigInt(nowSeconds) <= lateSeconds
+}
+
+/** Does on the chain what the payer had in mind when it signed. */
+export function strike(chain: SimChain, { kind, signed }: Purchase): void {
+  if (signed.form === 'permit2') strikePermit(chain, kind, signed)
+  else strikeAuthorization(chain, kind, signed)
+}
+
+function strikeAuthorization(
+  chain: SimChain,
+  kind: PayerKind,
+  { authorization, ...signed }: Extract<Signed, { form: 'eip3009' }>,
+): void {
+  const { from, nonce, value } = authorization
+  if (kind === 'poor') chain.addStranger({ kind: 'pay', from, to: elsewhere, value })
+  if (kind === 'cancels') chain.addStranger({ kind: 'cancel', from, nonce })
+  if (kind === 'takes-on-code') chain.addStranger({ kind: 'take-on-code', from })
+  if (kind === 'sends-itself' || kind === 'sends-late')
+    chain.addStranger(callOf(chain.rules, { ...signed, authorization }))
+  if (kind !== 'signs-twice') return
+  const other = { ...authorization, to: from, value: 0n }
+  const text = textOf({ form: 'eip3009', authorization: other })
+  chain.addStranger({ kind: 'transfer', authorization: other, signature: signatureOf(text) })
+}
+
+function strikePermit(chain: SimChain, kind: PayerKind, signed: Extract<Signed, { form: 'permit2' }>): void {
+  const { owner, nonce, witness } = signed.permit
+  if (kind === 'permit-given-up') chain.addStranger({ kind: 'give-up', owner, nonce })
+  if (kind === 'permit-sent-by-another') chain.addStranger(callOf(chain.rules, signed), settleOf(signed))
+  if (kind !== 'permit-paid-otherwise') return
+  // The same amount between the same accounts, which is not this permit's money: it went, and comes back for the permit never.
+  chain.addStranger({ kind: 'pay', from: owner, to: witness.to, value: signed.amount })
+  chain.addStranger({ kind: 'give-up', owner, nonce })
+}
