@@ -5,19 +5,21 @@ import { relays } from '../src/features/relayer/index.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
-import { SimChain } from './sim/chain.ts'
+import { freshDatabase } from './database.ts'
+import type { SimChain } from './sim/chain.ts'
 import { chanceOf } from './sim/chance.ts'
 import { Gate } from './sim/gate.ts'
 import { liarAbout } from './sim/lies.ts'
 import { SimNode } from './sim/nodes.ts'
 import { SimProcess } from './sim/process.ts'
-import { aStage, type Stage } from './sim/stage.ts'
-import { signatureOf } from './sim/token.ts'
+import { aChain, aStage, type Stage } from './sim/stage.ts'
+import { authorizationText } from './sim/token.ts'
+import { signatureOf } from './sim/words.ts'
 
 let stage: Stage
 
 beforeAll(async () => {
-  stage = await aStage()
+  stage = await aStage(await freshDatabase())
 })
 afterAll(() => stage?.stop())
 
@@ -37,10 +39,10 @@ beforeEach(async () => {
   await stage.clear()
   await stage.setNow(nowMs)
   const chance = { ...chanceOf(1), happens: (share: number) => share > 0 }
-  chain = new SimChain(network.tokens[0]?.address ?? payTo, chance, BigInt(nowMs / 1_000), new Map())
+  chain = aChain(stage, chance, BigInt(nowMs / 1_000))
   const liar = liarAbout(chain, chance, () => [])
   node = new SimNode(0, { chain, chainId: network.chainId, settler: signer.address, chance, liar })
-  gate = new Gate(chance, stage.countLocked)
+  gate = new Gate(chance, stage.countLocked, () => undefined)
   const log = createLog({ level: 'silent' })
   const ground = { db, deps, network, signer, nodes: [node], gate, chance, log, nowMs: () => nowMs }
   process = new SimProcess(ground, 'process', 0)
@@ -58,14 +60,14 @@ async function put(
       const nonce: Hex = `0x${from.slice(2)}${index.toString(16).padStart(24, '0')}`
       const authorization = { from, to: payTo, value, validBefore: BigInt(nowMs / 1_000 + 3_600), nonce }
       chain.head.state.balances.set(from, value * 1_000n)
-      const signed = signatureOf(authorization)
+      const signed = signatureOf(authorizationText(authorization))
       const signature = isPlain ? { kind: 'ecdsa', v: 27, r: signed, s: signed } : { kind: 'bytes', signature: signed }
       const stored = { kind: 'eip3009', from, to: payTo, value: value.toString(), validAfter: '0', nonce, signature }
       return JSON.stringify({
         ...stored,
         validBefore: authorization.validBefore.toString(),
         deployment: null,
-        token: chain.token,
+        token: chain.rules.token,
       })
     }),
   )

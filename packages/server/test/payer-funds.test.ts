@@ -6,18 +6,18 @@ import { createRecorder } from '../src/features/payments/index.ts'
 import { newId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
 import { forTenant, systemCtx } from '../src/platform/work/runner.ts'
-import { SimChain } from './sim/chain.ts'
+import { freshDatabase } from './database.ts'
 import { chanceOf } from './sim/chance.ts'
 import { liarAbout } from './sim/lies.ts'
+import { newPaymentOf } from './sim/new-payment.ts'
 import { outboundTo, SimNode } from './sim/nodes.ts'
-import { paymentOf } from './sim/simulation.ts'
-import { aStage, type Stage } from './sim/stage.ts'
+import { aChain, aStage, type Stage } from './sim/stage.ts'
 import { usedKey } from './sim/token.ts'
 
 let stage: Stage
 
 beforeAll(async () => {
-  stage = await aStage()
+  stage = await aStage(await freshDatabase())
 })
 afterAll(() => stage?.stop())
 
@@ -30,7 +30,8 @@ test('what a payer with 500 open payments has is read by two calls, and by one a
   const [tenant] = stage.tenants
   if (tenant === undefined) throw new Error('there is no organization')
   const chance = chanceOf(1)
-  const chain = new SimChain(network.tokens[0]?.address ?? payTo, chance, BigInt(Date.now()), new Map([[from, 7n]]))
+  const chain = aChain(stage, chance, BigInt(Date.now()))
+  chain.head.state.balances.set(from, 7n)
   for (const index of [3, 499]) chain.head.state.used.add(usedKey(from, nonceOf(index)))
   const liar = liarAbout(chain, chance, () => [])
   const node = new SimNode(0, { chain, chainId: network.chainId, settler: payTo, chance, liar })
@@ -48,10 +49,15 @@ test('what a payer with 500 open payments has is read by two calls, and by one a
   const actor = { kind: 'api-key', apiKeyId } as const
   const ctx = { ...forTenant(systemCtx({ ...deps, chains }), tenant), actor }
   const payments = Array.from({ length: 500 }, (_, index) =>
-    paymentOf(ctx, stage, {
-      authorization: { from, to: payTo, value: 1n, validBefore: 4_000_000_000n, nonce: nonceOf(index) },
-      isContract: false,
-      apiKeyId,
+    newPaymentOf(ctx, stage, {
+      signed: {
+        form: 'eip3009',
+        authorization: { from, to: payTo, value: 1n, validBefore: 4_000_000_000n, nonce: nonceOf(index) },
+      },
+      kind: 'honest',
+      door: 'verify',
+      claimKey: String(index),
+      challengeId: '',
     }),
   )
   const record = createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 18n, openPerPayerMax: 500, verifiedMsMax: 60_000 })

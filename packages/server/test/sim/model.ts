@@ -24,9 +24,10 @@ type Row = z.output<typeof Row>
 const PlannedRow = z.object({ all: z.bigint(), alone: z.bigint() })
 const UnbalancedRow = z.object({ what: z.string(), counted: z.string(), recorded: z.string() })
 
-/** Turns that whoever can share a transaction waits for, and whoever travels alone; twice as many as one process needs. */
+/** Batches that whoever can share a transaction waits for; twice as many as one process needs. */
 const batchesAtMost = 4
-const aloneAtMost = 10
+/** Lone relays that were under way already, of two processes, and of those who came later with an organization of their own. */
+const aloneSlack = 6
 const ended = new Set(['settled', 'settlement_failed', 'voided'])
 const expired = new Set(['invalid_exact_evm_payload_authorization_valid_before', 'permit2_deadline_expired'])
 
@@ -135,25 +136,36 @@ export class Model implements Witness {
     return block.number <= this.#chain.finalNumber
   }
 
-  /** Whoever can share a transaction waits for one turn over all organizations and one batch; whoever cannot, for one of each organization. */
+  /** Whoever can share a transaction waits for one turn over all organizations and one batch; who cannot, for the signers before it. */
   async #checkTurns(rows: readonly Row[], isHealthy: boolean): Promise<void> {
     const { all, alone } = await this.#db.one(
       PlannedRow,
       sql`select count(*) as all, count(*) filter (where travels_alone) as alone from chain_transactions`,
     )
     this.planned = { batches: Number(all - alone), alone: Number(alone) }
-    for (const { claimKey, status, isCarried, isAlone, isPutOff } of rows) {
+    const waiting = rows.filter(({ status, isCarried, isPutOff }) => status === 'settling' && !isCarried && !isPutOff)
+    const lone = waiting.flatMap(({ isAlone, claimKey }) =>
+      isAlone === true ? (this.#byClaim.get(claimKey) ?? []) : [],
+    )
+    const stillWaiting = new Set(waiting.map(({ claimKey }) => claimKey))
+    for (const { claimKey, isAlone } of rows) {
       const sale = this.#byClaim.get(claimKey)
       if (sale?.askedAt === undefined) continue
-      const isWaiting = status === 'settling' && isCarried === false && isPutOff === false
-      if (!isWaiting || !isHealthy || !isPatient(sale)) sale.askedAt = undefined
-      else if (isAlone === true && this.planned.alone - sale.askedAt.alone > aloneAtMost)
-        throw new Violation(
-          `${nameOf(sale)} waited for ${this.planned.alone - sale.askedAt.alone} relays that travel alone`,
-        )
+      if (!stillWaiting.has(claimKey) || !isHealthy || !isPatient(sale)) sale.askedAt = undefined
+      else if (isAlone === true) this.#checkAlone(sale, lone)
       else if (isAlone === false && this.planned.batches - sale.askedAt.batches > batchesAtMost)
         throw new Violation(`${nameOf(sale)} waited for ${this.planned.batches - sale.askedAt.batches} batches`)
     }
+  }
+
+  /** Each organization that waits has its turn before the next, and in each every signer. */
+  #checkAlone(sale: Sale, lone: readonly Sale[]): void {
+    if (sale.askedAt === undefined) return
+    const organizations = new Set(lone.map(({ tenant }) => tenant.organisationId)).size
+    const signers = new Set(lone.filter(({ tenant }) => tenant === sale.tenant).map(payerOf)).size
+    sale.askedAt.most ??= organizations * signers + aloneSlack
+    const waited = this.planned.alone - sale.askedAt.alone
+    if (waited > sale.askedAt.most) throw new Violation(`${nameOf(sale)} waited for ${waited} relays that travel alone`)
   }
 
   /** Nobody promises the same money twice; a balance is what one node says of it. */

@@ -19,7 +19,7 @@ export interface Sale extends Purchase {
   /** The service took it in and said so. */
   isTaken: boolean
   /** When so many batches, and so many transactions of one relay, had been planned, somebody asked to settle it. */
-  askedAt: { readonly batches: number; readonly alone: number } | undefined
+  askedAt: { readonly batches: number; readonly alone: number; most?: number } | undefined
   /** With what words somebody was informed that it will never be charged. */
   refusal: string | undefined
   /** Times that the goods left. */

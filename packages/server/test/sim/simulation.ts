@@ -5,7 +5,7 @@ import { isProblem } from '../../src/platform/errors.ts'
 import { type ApiKeyId, newId } from '../../src/platform/ids.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { Death } from '../mortal.ts'
-import { SimChain } from './chain.ts'
+import type { SimChain } from './chain.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { Gate } from './gate.ts'
 import { type Liar, liarAbout, themes } from './lies.ts'
@@ -14,7 +14,7 @@ import { noFaults, SimNode } from './nodes.ts'
 import { type Ground, SimProcess } from './process.ts'
 import { type Market, type Payer, type PayerKind, payerKinds, purchase } from './purchase.ts'
 import { demand, giveUp, redeem, type Sale, saleOf, take } from './shop.ts'
-import { constantsOf, type Stage } from './stage.ts'
+import { aChain, type Stage } from './stage.ts'
 import { isTimely, strike } from './strikes.ts'
 
 const payTo: Address = `0x${'d'.repeat(40)}`
@@ -67,11 +67,7 @@ export class Simulation {
     // Just before the end of a day or a month, or at any time.
     this.#nowMs =
       Date.UTC(2026, chance.pick([9, 10, 11]), chance.below(30) + 1, 23, 59, 30) - chance.pick([0, 60_000, 7_200_000])
-    const rules = { token: stage.token.address, settler: stage.signer.address, constants: constantsOf(stage) }
-    this.#chain = new SimChain(rules, chance, {
-      timestamp: BigInt(Math.floor(this.#nowMs / 1_000)),
-      depth: stage.network.confirmationDepth,
-    })
+    this.#chain = aChain(stage, chance, BigInt(Math.floor(this.#nowMs / 1_000)))
     const count = chance.pick([1, 2, 3, 3])
     this.#liar = liarAbout(this.#chain, chance, () => this.#model.sales.map(({ signed }) => signed))
     const options = {
@@ -371,7 +367,7 @@ export class Simulation {
   async #ask(sale: Sale): Promise<void> {
     const { planned } = this.#model
     await demand(this.#ctxOf(sale), sale, this.#model, this.#chance)
-    sale.askedAt ??= planned
+    sale.askedAt ??= { ...planned }
   }
 
   /** Runs work to its end. What fails because a process is gone or the chain cannot be read is tried again by the service itself. */

@@ -13,7 +13,8 @@ import { newId } from '../../src/platform/ids.ts'
 import { createLog } from '../../src/platform/log.ts'
 import type { TestDatabase } from '../database.ts'
 import { oneNanoUsdPerGas, testConfig } from '../test-config.ts'
-import { chanceOf } from './chance.ts'
+import { SimChain } from './chain.ts'
+import { type Chance, chanceOf } from './chance.ts'
 import { makeShares } from './process.ts'
 import { type Payer, separatorOf } from './purchase.ts'
 
@@ -71,8 +72,18 @@ export async function aStage(database: TestDatabase) {
   }
 }
 
+/** A chain with the network's token, on which nothing has happened. */
+export function aChain(
+  stage: Pick<Stage, 'network' | 'token' | 'signer'>,
+  chance: Chance,
+  timestamp: bigint,
+): SimChain {
+  const rules = { token: stage.token.address, settler: stage.signer.address, constants: constantsOf(stage) }
+  return new SimChain(rules, chance, { timestamp, depth: stage.network.confirmationDepth })
+}
+
 /** What its token says of itself, by the selector of the read. */
-export function constantsOf({ network, token }: Pick<Stage, 'network' | 'token'>): ReadonlyMap<string, Hex> {
+function constantsOf({ network, token }: Pick<Stage, 'network' | 'token'>): ReadonlyMap<string, Hex> {
   const { name = '', version = '' } = token.eip712 ?? {}
   const words = (text: string): Hex => encodeAbiParameters([{ type: 'string' }], [text])
   return new Map([
