@@ -27,7 +27,10 @@ export class Gate {
   readonly #chance: Chance
   readonly #waiting: Waiting[] = []
   #running = 0
-  #rested = Promise.withResolvers<void>()
+  /** Of what runs, how much waited for a lock when the database was asked last. */
+  #locked = 0
+  /** Resolves when something that runs has ended. */
+  #left = Promise.withResolvers<void>()
   /** Of a thousand steps, at how many a process is gone. */
   deaths = 0
   steps = 0
@@ -74,9 +77,8 @@ export class Gate {
 
   leave(): void {
     this.#running -= 1
-    if (this.#running > 0) return
-    this.#rested.resolve()
-    this.#rested = Promise.withResolvers()
+    this.#left.resolve()
+    this.#left = Promise.withResolvers()
   }
 
   /** Gives turns until all of the work is done. */
@@ -104,17 +106,22 @@ export class Gate {
   /** Until nothing runs but what waits for a lock, and what follows from the last step has asked for its turn. */
   async #quiet(): Promise<void> {
     for (let turns = 0; turns < quietTurns; turns += 1) await new Promise((resolve) => setImmediate(resolve))
-    if (this.#running === 0) return
-    while (this.#running > 0) {
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, lookMs)
-      })
-      await Promise.race([this.#rested.promise, late])
-      clearTimeout(timer)
-      if (this.#running > 0 && (await this.#countLocked()) >= this.#running) break
+    for (let locked = 0; this.#running > locked; ) {
+      if (this.#running > this.#locked) await this.#wait()
+      locked = this.#running === 0 ? 0 : await this.#countLocked()
+      this.#locked = locked
     }
     for (let turns = 0; turns < quietTurns; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  /** Until something that runs has ended, or for a moment. */
+  async #wait(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, lookMs)
+    })
+    await Promise.race([this.#left.promise, late])
+    clearTimeout(timer)
   }
 }
 

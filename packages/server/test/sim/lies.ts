@@ -27,6 +27,12 @@ export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonl
     const logs = signed().flatMap((one) => logsOfMoney(chain.rules, one))
     return shownReceipt(deep(), { transaction: { hash }, status: '0x1', gasUsed: 60_000n, logs })
   }
+  /** What is really in a block, as if it had moved all money. */
+  const succeeded = (truth: object): unknown => ({
+    ...truth,
+    status: '0x1',
+    logs: signed().flatMap((one) => logsOfMoney(chain.rules, one)),
+  })
   const deep = () => chain.blocks.at(-1 - farBelow) ?? chain.head
   /** Transfers of all that was signed, each in a transaction that is nowhere. */
   const inventedLogs = (filter: unknown): unknown =>
@@ -43,7 +49,7 @@ export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonl
   const lies: Readonly<Record<Theme, (method: string, first: unknown, truth: unknown) => unknown>> = {
     'all-paid': (method, first, truth) => {
       const hash = String(first)
-      if (method === 'eth_getTransactionReceipt') return receiptOf(hash)
+      if (method === 'eth_getTransactionReceipt') return isRecord(truth) ? succeeded(truth) : receiptOf(hash)
       if (method === 'eth_getLogs') return inventedLogs(first)
       if (method === 'eth_getTransactionByHash') return inventedTransaction(hash, truth)
       if (method === 'eth_getTransactionCount') return quantity(BigInt(String(truth)) + 5n)

@@ -21,6 +21,8 @@ export interface Faults {
   isDown: boolean
   /** Sees no new blocks, also where a reorganization undid those that it has. */
   isLate: boolean
+  /** Has blocks and not yet their receipts. */
+  isIndexing: boolean
   /** Serves logs of so many blocks at most. */
   logBlocksMax: number
   /** The share of answers to which it lies; 0 for an honest one. */
@@ -32,6 +34,7 @@ export interface Faults {
 export const noFaults = (): Faults => ({
   isDown: false,
   isLate: false,
+  isIndexing: false,
   logBlocksMax: 1_000_000,
   lies: 0,
   isSilent: false,
@@ -128,6 +131,7 @@ export class SimNode {
   }
 
   #receiptOf(hash: string): unknown {
+    if (this.faults.isIndexing) return null
     const block = this.#view.findLast(({ receipts }) => receipts.has(hash))
     const receipt = block?.receipts.get(hash)
     return block === undefined || receipt === undefined ? null : shownReceipt(block, receipt)

@@ -126,7 +126,7 @@ function patient(settlements: Settlements, chance: Chance): Settlements {
   return {
     ask: settlements.ask,
     async outcome(paymentId, waitMs) {
-      for (let looks = waitMs === 0 ? 0 : chance.below(30); looks > 0; looks -= 1) {
+      for (let looks = waitMs === 0 ? 0 : chance.below(12); looks > 0; looks -= 1) {
         const outcome = await settlements.outcome(paymentId, 0)
         if (outcome.status !== 'settling' || outcome.txHash !== null) return outcome
       }

@@ -25,6 +25,7 @@ export const payerKinds = [
   'honest',
   'honest',
   'poor',
+  'pays-after-all',
   'owes-twice',
   'cancels',
   'expires',

@@ -10,12 +10,12 @@ import { type Chance, chanceOf } from './chance.ts'
 import { Gate } from './gate.ts'
 import { type Liar, liarAbout, themes } from './lies.ts'
 import { Model, Violation } from './model.ts'
-import { noFaults, SimNode } from './nodes.ts'
+import { type Faults, noFaults, SimNode } from './nodes.ts'
 import { type Ground, SimProcess } from './process.ts'
 import { type Market, type Payer, type PayerKind, payerKinds, purchase } from './purchase.ts'
 import { demand, giveUp, redeem, type Sale, saleOf, take } from './shop.ts'
 import { aChain, type Stage } from './stage.ts'
-import { isTimely, strike } from './strikes.ts'
+import { isTimely, payAfterAll, strike } from './strikes.ts'
 
 const payTo: Address = `0x${'d'.repeat(40)}`
 const price = 10_000n
@@ -188,7 +188,7 @@ export class Simulation {
 
   /** Blocks first, then to when something is due. */
   async #nextMs(round: number): Promise<number> {
-    if (round % 5 !== 4) return 12_000
+    if (round % 3 !== 2) return 12_000
     const { at } = await this.#stage.db.one(
       z.object({ at: z.date().nullable() }),
       sql`select least((select min(check_at) from relays where check_at is not null), (select min(check_at) from payments where check_at is not null),
@@ -241,18 +241,33 @@ export class Simulation {
     }
     for (const node of this.#nodes) node.sync()
     if (chance.happens(0.05)) this.#chain.forgetWaiting()
-    this.#liar.theme = chance.pick(themes)
+    const isStorm = this.#nodes.length > 2 && chance.happens(0.4)
+    this.#liar.theme = isStorm ? 'all-paid' : chance.pick(themes)
+    const halting = chance.below(this.#nodes.length)
     this.#nodes.forEach((node, place) => {
-      const isFaulty = place === this.#faulty
-      node.faults = {
-        isDown: chance.happens(isFaulty ? 0.2 : 0.05),
-        isLate: chance.happens(isFaulty ? 0.3 : 0.15),
-        logBlocksMax: chance.pick([1, 3, 1_000_000, 1_000_000]),
-        lies: isFaulty ? chance.pick([0, 0.2, 0.6, 1]) : 0,
-        isSilent: isFaulty && chance.happens(0.3),
-      }
+      node.faults = isStorm ? this.#stormAt(place, halting) : this.#faultsAt(place)
     })
     this.#revive()
+  }
+
+  #faultsAt(place: number): Faults {
+    const chance = this.#chance
+    const isFaulty = place === this.#faulty
+    return {
+      isDown: chance.happens(isFaulty ? 0.2 : 0.05),
+      isLate: chance.happens(isFaulty ? 0.3 : 0.15),
+      isIndexing: chance.happens(0.1),
+      logBlocksMax: chance.pick([1, 3, 1_000_000, 1_000_000]),
+      lies: isFaulty ? chance.pick([0, 0.2, 0.6, 1]) : 0,
+      isSilent: isFaulty && chance.happens(0.3),
+    }
+  }
+
+  /** One node lies as well as it can, and another is behind. */
+  #stormAt(place: number, halting: number): Faults {
+    if (place === this.#faulty) return { ...noFaults(), lies: 1 }
+    if (place !== halting) return noFaults()
+    return this.#chance.happens(0.5) ? { ...noFaults(), isLate: true } : { ...noFaults(), isIndexing: true }
   }
 
   #revive(): void {
@@ -344,7 +359,7 @@ export class Simulation {
     if (!sale.hasStruck && isStriking) {
       sale.hasStruck = true
       strike(this.#chain, sale)
-    }
+    } else if (sale.kind === 'pays-after-all' && sale.hasStruck && chance.happens(0.2)) payAfterAll(this.#chain, sale)
     if (sale.door === 'reporting' && chance.happens(0.3)) {
       const ctx = this.#ctxOf(sale)
       if (!sale.isUnreported) return [redeem(ctx, sale, this.#model, { rerun: true })]
@@ -357,7 +372,7 @@ export class Simulation {
     if (sale.isUnreported || (sale.isPromised && sale.served === 0)) return [this.#ask(sale)]
     if (sale.isAbandoned && sale.served === 0 && round % 4 === 3)
       return [redeem(this.#ctxOf(sale), sale, this.#model, { rerun: true })]
-    return round < quietLyingRounds && this.#chance.happens(0.3) ? [this.#ask(sale)] : []
+    return round < quietLyingRounds && this.#chance.happens(0.2) ? [this.#ask(sale)] : []
   }
 
   #ctxOf(sale: Sale) {

@@ -56,7 +56,8 @@ export async function aStage(database: TestDatabase) {
     async countLocked() {
       const row = await built.deps.db.one(
         z.object({ count: z.bigint() }),
-        sql`select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        sql`select count(distinct pid) as count from pg_locks
+        where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`,
       )
       return Number(row.count)
     },

@@ -20,13 +20,20 @@ export function strike(chain: SimChain, { kind, signed }: Purchase): void {
   else strikeAuthorization(chain, kind, signed)
 }
 
+/** Takes its money back and sends its authorization itself, whatever became of the payment meanwhile. */
+export function payAfterAll(chain: SimChain, { signed }: Purchase): void {
+  if (signed.form !== 'eip3009') return
+  const { from, value } = signed.authorization
+  chain.addStranger([{ kind: 'pay', from: elsewhere, to: from, value }, callOf(chain.rules, signed)])
+}
+
 function strikeAuthorization(
   chain: SimChain,
   kind: PayerKind,
   { authorization, ...signed }: Extract<Signed, { form: 'eip3009' }>,
 ): void {
   const { from, nonce, value } = authorization
-  if (kind === 'poor') chain.addStranger({ kind: 'pay', from, to: elsewhere, value })
+  if (kind === 'poor' || kind === 'pays-after-all') chain.addStranger({ kind: 'pay', from, to: elsewhere, value })
   if (kind === 'cancels') chain.addStranger({ kind: 'cancel', from, nonce })
   if (kind === 'takes-on-code') chain.addStranger({ kind: 'take-on-code', from })
   if (kind === 'sends-itself' || kind === 'sends-late')
