@@ -30,6 +30,9 @@ export interface ChainsOptions {
 export function createChains(options: ChainsOptions): Chains {
   const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
   const byName = new Map(configured.map((network) => [network.name, connect(options, network)]))
+  const check = async (): Promise<void> => {
+    await Promise.all([...byName.values()].map((one) => one.check()))
+  }
   const watch = createWatch([...byName.values()], options.log)
   return {
     configured,
@@ -40,6 +43,7 @@ export function createChains(options: ChainsOptions): Chains {
     },
     health: (network) => byName.get(network.name)?.health(),
     tokenDomainState: (network, token) => byName.get(network.name)?.domains.state(token) ?? 'unchecked',
+    check,
     watch: watch.start,
     stop: watch.stop,
   }

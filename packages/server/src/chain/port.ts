@@ -52,7 +52,9 @@ export interface Chains {
   health(network: Network): ChainHealth | undefined
   /** Whether the token signs under the domain that the registry says. A wrong one must not be offered for payment by signature. */
   tokenDomainState(network: Network, token: TokenInfo): TokenDomainState
-  /** Asks every node which chain it is of, and every token what it signs under; again whenever that is due, until `stop`. */
+  /** Asks the nodes that are due which chain they are of, and the tokens what they sign under. Never throws. */
+  check(): Promise<void>
+  /** Checks again and again, until `stop`. */
   watch(): void
   /** Lets the asking under way finish. */
   stop(): Promise<void>

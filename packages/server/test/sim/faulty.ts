@@ -6,16 +6,23 @@ import { importMutated, installMutations } from './mutation.ts'
 import { type Fault, settlementFaults } from './settlement-faults.ts'
 
 /**
- * A program: runs the simulator over the service with each fault in it, until a seed finds it. `POSTGRES_URL`: a server with the migrated
- * template. Arguments: the names of the faults; none for all. Prints one line of JSON for each.
+ * A program: runs the simulator over a service with a fault in it, until a seed finds the fault, for each of the faults that its arguments name.
+ * `POSTGRES_URL`: a server that has the migrated template. Prints a line of JSON for each, a `Verdict`.
  */
-const serverUrl = process.env.POSTGRES_URL ?? ''
-const names = process.argv.slice(2)
+export interface Verdict {
+  readonly name: string
+  /** The first seed that found it; left out where none did. */
+  readonly seed?: number
+  readonly said?: string
+  /** It was found by what it breaks, and not by an error of the fault's own. */
+  readonly isViolation?: boolean
+  readonly seconds: number
+}
 
-type Stage = typeof import('./stage.ts')
+type Staging = typeof import('./stage.ts')
 type Simulating = typeof import('./simulation.ts')
 
-async function aDatabase() {
+async function aDatabase(serverUrl: string) {
   const name = `test_${randomBytes(8).toString('hex')}`
   await administer(serverUrl, `create database ${name} template ${template}`)
   const url = withDatabase(serverUrl, name)
@@ -30,34 +37,31 @@ async function aDatabase() {
   }
 }
 
-async function run(fault: Fault): Promise<Record<string, unknown>> {
-  const { aStage } = (await importMutated('./stage.ts', fault)) as Stage
-  const { Simulation } = (await importMutated('./simulation.ts', fault)) as Simulating
-  const stage = await aStage(await aDatabase())
+async function judge(serverUrl: string, fault: Fault): Promise<Verdict> {
   const started = performance.now()
-  const seconds = () => Math.round((performance.now() - started) / 100) / 10
-  try {
+  const { aStage } = (await importMutated('./stage.ts', fault)) as Staging
+  const { Simulation } = (await importMutated('./simulation.ts', fault)) as Simulating
+  const stage = await aStage(await aDatabase(serverUrl))
+  const verdict = async (): Promise<Omit<Verdict, 'seconds'>> => {
     for (let seed = 1; seed <= fault.within; seed += 1) {
       const error: unknown = await new Simulation(stage, seed).run().then(
         () => undefined,
         (thrown: unknown) => thrown,
       )
-      if (error === undefined) continue
-      const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-      return {
-        name: fault.name,
-        seed,
-        said,
-        isViolation: error instanceof Error && error.name === 'Violation',
-        seconds: seconds(),
-      }
+      if (!(error instanceof Error)) continue
+      const isViolation = error.name === 'Violation'
+      return { name: fault.name, seed, said: `${error.name}: ${error.message}`, isViolation }
     }
-    return { name: fault.name, seconds: seconds() }
+    return { name: fault.name }
+  }
+  try {
+    return { ...(await verdict()), seconds: Math.round(performance.now() - started) / 1_000 }
   } finally {
     await stage.stop()
   }
 }
 
 installMutations()
-for (const fault of settlementFaults.filter(({ name }) => names.length === 0 || names.includes(name)))
-  console.log(JSON.stringify(await run(fault)))
+const names = new Set(process.argv.slice(2))
+for (const fault of settlementFaults.filter(({ name }) => names.has(name)))
+  console.log(JSON.stringify(await judge(process.env.POSTGRES_URL ?? '', fault)))

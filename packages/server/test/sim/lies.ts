@@ -7,7 +7,7 @@ import { logsOfMoney, settleOf } from './signed.ts'
 import { signatureOf } from './words.ts'
 
 /** What a liar wants to have believed; everything that it says fits together. `noise`: anything. */
-export const themes = ['all-paid', 'all-expired', 'nothing-happened', 'noise'] as const
+export const themes = ['all-paid', 'all-expired', 'nothing-happened', 'ahead', 'noise'] as const
 export type Theme = (typeof themes)[number]
 
 /** Answers in the place of the truth. */
@@ -17,6 +17,7 @@ export interface Liar {
 }
 
 const farBelow = 3
+const farAhead = 6
 
 /** Lies with the greatest harm: money that did not move, nonces that are used or not, times that are past, blocks that are not there. */
 export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonly Signed[]): Liar {
@@ -68,6 +69,11 @@ export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonl
       if (method === 'eth_getTransactionReceipt') return null
       if (method === 'eth_getTransactionCount') return '0x0'
       return method === 'eth_getLogs' ? [] : truth
+    },
+    // What is in a block is true, and the block deep.
+    ahead: (method, first, truth) => {
+      if (method === 'eth_blockNumber') return quantity(chain.head.number + farAhead)
+      return method === 'eth_getBlockByNumber' && first === 'latest' ? lieOfBlock(truth, 60n, BigInt(farAhead)) : truth
     },
     noise: (method, first, truth) => {
       if (method === 'eth_getTransactionReceipt') return chance.happens(0.7) ? receiptOf(String(first)) : null

@@ -96,6 +96,11 @@ export class SimProcess {
     await passRelays(this.#relaying, this.#network)
   }
 
+  /** What a process does every some seconds: nodes that rested are asked again. */
+  async checkNodes(): Promise<void> {
+    await this.deps.chains.check()
+  }
+
   /** What a process does every half a minute. */
   async findForgotten(): Promise<void> {
     const forgotten = await listForgotten(this.deps.db, this.#network.name, forgottenMs)

@@ -4,6 +4,8 @@ import type { Mutation } from './mutation.ts'
 /** A fault, and within how many seeds from the first the simulator finds it. */
 export interface Fault extends Mutation {
   readonly within: number
+  /** A seed or two find it, so that the suite looks for it each time. */
+  readonly isQuick?: boolean
 }
 
 /** Faults of settlement that the simulator must find: each is what somebody could write by mistake, or leave out. */

@@ -78,8 +78,8 @@ export class Simulation {
       liar: this.#liar,
     }
     this.#nodes = Array.from({ length: count }, (_, place) => new SimNode(place, options))
-    // Of one node none may lie, of two and three one.
-    this.#faulty = count === 1 ? -1 : chance.below(count)
+    // Of one node none may lie, of two and three one: most often the one that is asked first.
+    this.#faulty = count === 1 ? -1 : chance.below(count) * chance.pick([0, 1])
     this.#gate = new Gate(chance, stage.countLocked, () => this.#between())
     const { db, deps, network, signer } = stage
     this.#ground = {
@@ -242,7 +242,7 @@ export class Simulation {
     for (const node of this.#nodes) node.sync()
     if (chance.happens(0.05)) this.#chain.forgetWaiting()
     const isStorm = this.#nodes.length > 2 && chance.happens(0.4)
-    this.#liar.theme = isStorm ? 'all-paid' : chance.pick(themes)
+    this.#liar.theme = isStorm ? chance.pick(['all-paid', 'all-paid', 'ahead']) : chance.pick(themes)
     const halting = chance.below(this.#nodes.length)
     this.#nodes.forEach((node, place) => {
       node.faults = isStorm ? this.#stormAt(place, halting) : this.#faultsAt(place)
@@ -288,9 +288,10 @@ export class Simulation {
         () => one.turnLanes(),
         () => one.voidUnsettled(),
         () => one.findForgotten(),
+        () => one.checkNodes(),
       ]
       return tasks
-        .filter((_, index) => only !== undefined || this.#chance.happens(index === 3 ? 0.2 : 0.8))
+        .filter((_, index) => only !== undefined || this.#chance.happens(index >= 3 ? 0.25 : 0.8))
         .map((task) => task())
     })
   }
