@@ -7,7 +7,7 @@ import { logsOfMoney, settleOf } from './signed.ts'
 import { signatureOf } from './words.ts'
 
 /** What a liar wants to have believed; everything that it says fits together. `noise`: anything. */
-export const themes = ['all-paid', 'all-expired', 'nothing-happened', 'ahead', 'noise'] as const
+export const themes = ['all-paid', 'all-expired', 'nothing-happened', 'no-receipts', 'ahead', 'noise'] as const
 export type Theme = (typeof themes)[number]
 
 /** Answers in the place of the truth. */
@@ -70,6 +70,7 @@ export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonl
       if (method === 'eth_getTransactionCount') return '0x0'
       return method === 'eth_getLogs' ? [] : truth
     },
+    'no-receipts': (method, _, truth) => (method === 'eth_getTransactionReceipt' ? null : truth),
     // What is in a block is true, and the block deep.
     ahead: (method, first, truth) => {
       if (method === 'eth_blockNumber') return quantity(chain.head.number + farAhead)

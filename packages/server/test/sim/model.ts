@@ -2,11 +2,8 @@ import { z } from 'zod'
 import { type Db, sql } from '../../src/platform/db/db.ts'
 import type { Move, SimChain } from './chain.ts'
 import type { Sale, Witness } from './shop.ts'
-
-/** What a seed found: that the service broke what it promises. */
-export class Violation extends Error {
-  override readonly name = 'Violation'
-}
+import { checkSweeps } from './sweeps.ts'
+import { Violation } from './violation.ts'
 
 const Row = z.object({
   id: z.string(),
@@ -38,14 +35,22 @@ export class Model implements Witness {
   readonly #db: Db
   readonly #chain: SimChain
   readonly #hasLiar: boolean
+  /** The organization that sweeps, whose attempts no record of its own counts. */
+  readonly #sweeping: string
   readonly #before = new Map<string, string>()
   /** Ended without money at some time. */
   readonly #unpaid = new Set<Sale>()
   /** A reorganization beyond the depth undid what was final of them. */
   readonly #shaken = new Set<Sale>()
+  #isShaken = false
   planned = { batches: 0, alone: 0 }
 
-  constructor(db: Db, chain: SimChain, hasLiar: boolean) {
+  constructor(
+    db: Db,
+    chain: SimChain,
+    { hasLiar, sweeping }: { readonly hasLiar: boolean; readonly sweeping: string },
+  ) {
+    this.#sweeping = sweeping
     this.#hasLiar = hasLiar
     this.#db = db
     this.#chain = chain
@@ -58,6 +63,7 @@ export class Model implements Witness {
 
   /** From now on nothing that was final is certain. */
   shake(): void {
+    this.#isShaken = true
     for (const sale of this.sales) this.#shaken.add(sale)
   }
 
@@ -87,6 +93,7 @@ export class Model implements Witness {
     await this.#checkTurns(rows, isHealthy)
     if (!this.#hasLiar) this.#checkPromised(rows)
     await this.#checkCounts()
+    await checkSweeps(this.#db, this.#chain, { isOver: false, isShaken: this.#isShaken })
     return new Map(rows.map(({ claimKey, status }) => [claimKey, status]))
   }
 
@@ -194,7 +201,8 @@ export class Model implements Witness {
       from kept k full join (select * from usage_counters where kind = 'payments') u using (organisation_id, period) where coalesce(u.used, 0) <> coalesce(k.n, 0)
       union all
       select 'gas budget', coalesce(b.nano_usd, 0)::text, coalesce(s.nano_usd, 0)::text
-      from spent s full join gas_budgets b using (organisation_id, day) where coalesce(b.nano_usd, 0) <> coalesce(s.nano_usd, 0)`,
+      from spent s full join gas_budgets b using (organisation_id, day) where coalesce(b.nano_usd, 0) <> coalesce(s.nano_usd, 0)
+        and organisation_id <> ${this.#sweeping}`,
     )
     if (unbalanced !== undefined)
       throw new Violation(`the ${unbalanced.what} says ${unbalanced.counted}, the records ${unbalanced.recorded}`)
@@ -218,17 +226,18 @@ export class Model implements Witness {
       if (sale.isPromised && sale.isTaken && sale.refusal === undefined && status !== 'settled')
         throw new Violation(`${nameOf(sale)} was honest in quiet times and is ${status}`)
     }
-    if (this.#shaken.size === 0) await this.#checkCharged()
+    await checkSweeps(this.#db, this.#chain, { isOver: true, isShaken: this.#isShaken })
+    if (!this.#isShaken) await this.#checkCharged()
   }
 
-  /** What the operator burnt for payments is what their organizations were charged with, but for what rounding adds. */
+  /** What the operator burnt is what their organizations were charged with, but for what rounding adds. */
   async #checkCharged(): Promise<void> {
     const burnt = this.chainCost()
     const { charged } = await this.#db.one(
       z.object({ charged: z.string().transform((text) => BigInt(text)) }),
-      sql`select coalesce(sum(gas_used_nano_usd), 0)::text as charged from payments`,
+      sql`select coalesce(sum(nano_usd), 0)::text as charged from gas_budgets`,
     )
-    if (charged < burnt) throw new Violation(`payments burnt ${burnt} and were charged with ${charged}`)
+    if (charged < burnt) throw new Violation(`the settler burnt ${burnt}, and ${charged} was charged`)
   }
 
   /** Billionths of a US dollar, at one for each unit of gas. */

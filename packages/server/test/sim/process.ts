@@ -10,6 +10,7 @@ import type { Settlements } from '../../src/features/payments/settle.ts'
 import { passRelays, type RelayerParts, relayHandler } from '../../src/features/relayer/index.ts'
 import { listForgotten, makeDue } from '../../src/features/relayer/queue-store.ts'
 import { createWalletDirectory } from '../../src/features/wallets/receiving.ts'
+import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
 import type { Ctx, Deps, Tenant } from '../../src/platform/ctx.ts'
 import type { Db } from '../../src/platform/db/db.ts'
 import type { ApiKeyId } from '../../src/platform/ids.ts'
@@ -101,10 +102,11 @@ export class SimProcess {
     await this.deps.chains.check()
   }
 
-  /** What a process does every half a minute. */
-  async findForgotten(): Promise<void> {
+  /** What a process does every half a minute; answers how many queues it had to put back. */
+  async findForgotten(): Promise<number> {
     const forgotten = await listForgotten(this.deps.db, this.#network.name, forgottenMs)
     if (forgotten.length > 0) await makeDue(this.deps.db, forgotten)
+    return forgotten.length
   }
 
   async turnLanes(): Promise<void> {
@@ -115,6 +117,10 @@ export class SimProcess {
     this.#leases = [...kept, ...taken]
     await this.#driver.turn({ scope: scopeOf(this.#network.name), ...holder, leases: this.#leases })
     await this.#driver.rest()
+  }
+
+  async signSweeps(): Promise<void> {
+    await signSweeps.run(systemCtx(this.deps))
   }
 
   async voidUnsettled(): Promise<void> {

@@ -1,21 +1,23 @@
 import type { Address } from '@purser/protocol'
-import { z } from 'zod'
-import { sql } from '../../src/platform/db/db.ts'
 import { isProblem } from '../../src/platform/errors.ts'
 import { type ApiKeyId, newId } from '../../src/platform/ids.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { Death } from '../mortal.ts'
 import type { SimChain } from './chain.ts'
 import { type Chance, chanceOf } from './chance.ts'
+import { isOver, nextDue } from './due.ts'
 import { Gate } from './gate.ts'
-import { type Liar, liarAbout, themes } from './lies.ts'
-import { Model, Violation } from './model.ts'
-import { type Faults, noFaults, SimNode } from './nodes.ts'
+import { type Liar, liarAbout, type Theme, themes } from './lies.ts'
+import { Model } from './model.ts'
+import { noFaults, SimNode } from './nodes.ts'
 import { type Ground, SimProcess } from './process.ts'
 import { type Market, type Payer, type PayerKind, payerKinds, purchase } from './purchase.ts'
 import { demand, giveUp, redeem, type Sale, saleOf, take } from './shop.ts'
 import { aChain, type Stage } from './stage.ts'
 import { isTimely, payAfterAll, strike } from './strikes.ts'
+import { deposit, sweep } from './sweeps.ts'
+import { Violation } from './violation.ts'
+import { weatherOf } from './weather.ts'
 
 const payTo: Address = `0x${'d'.repeat(40)}`
 const price = 10_000n
@@ -51,6 +53,8 @@ export class Simulation {
   readonly #faulty: number
   readonly #flood: Flood
   readonly #liar: Liar
+  /** What the liar says all the time, where it keeps to one thing. */
+  readonly #obsession: Theme | undefined
   /** Whether a reorganization goes beyond the confirmation depth, once. */
   #isDeep: boolean
   #nowMs: number
@@ -80,6 +84,7 @@ export class Simulation {
     this.#nodes = Array.from({ length: count }, (_, place) => new SimNode(place, options))
     // Of one node none may lie, of two and three one: most often the one that is asked first.
     this.#faulty = count === 1 ? -1 : chance.below(count) * chance.pick([0, 1])
+    this.#obsession = chance.happens(0.3) ? chance.pick(themes) : undefined
     this.#gate = new Gate(chance, stage.countLocked, () => this.#between())
     const { db, deps, network, signer } = stage
     this.#ground = {
@@ -93,7 +98,10 @@ export class Simulation {
       log: createLog({ level: process.env.TEST_LOG ?? 'silent' }),
       nowMs: () => this.#nowMs,
     }
-    this.#model = new Model(db, this.#chain, this.#faulty >= 0)
+    this.#model = new Model(db, this.#chain, {
+      hasLiar: this.#faulty >= 0,
+      sweeping: stage.sweeper.tenant.organisationId,
+    })
     this.#apiKeyId = newId('key', { clock: { now: () => new Date(this.#nowMs) }, random: { bytes: chance.bytes } })
     this.#processes = [this.#start(0), this.#start(1)]
   }
@@ -125,6 +133,7 @@ export class Simulation {
   async #chaos(rounds: number): Promise<void> {
     for (let round = 0; round < rounds; round += 1) {
       this.#gate.deaths = this.#chance.pick([0, 0, 4, 15])
+      if (this.#chance.happens(0.1)) await this.#halt(30_000 + this.#chance.below(120_000))
       await this.#pass(this.#chance.pick([2_000, 6_000, 12_000, 13_000, 30_000]))
       this.#disturb()
       if (round === 1) await this.#rush()
@@ -133,6 +142,7 @@ export class Simulation {
         buying.push(...(await this.#buy(this.#chance.pick(payerKinds))))
       await this.#drain([
         ...buying.map((buy) => buy()),
+        ...this.#sweep(),
         ...this.#working(),
         ...this.#model.sales.flatMap((sale) => this.#act(sale)),
       ])
@@ -140,13 +150,21 @@ export class Simulation {
     }
   }
 
+  /** Children get money now and then, and their owner sweeps. */
+  #sweep(): Promise<void>[] {
+    const { sweeper } = this.#stage
+    if (this.#chance.happens(0.4)) deposit(this.#chain, this.#chance, sweeper)
+    if (!this.#chance.happens(0.3)) return []
+    return [sweep(this.#chance.pick(this.#processes).as(sweeper.tenant, this.#apiKeyId), sweeper)]
+  }
+
   /** One organization fills the queues. */
   async #rush(): Promise<void> {
     const tenant = this.#chance.pick(this.#stage.tenants)
     if (this.#flood === 'none') return
     const isBatch = this.#flood === 'batch'
-    const payers = Array.from({ length: isBatch ? 130 : 10 }, () => this.#stranger())
-    const each = isBatch ? payers : payers.flatMap((payer) => [payer, payer, payer])
+    const payers = Array.from({ length: isBatch ? 130 : 9 }, () => this.#stranger())
+    const each = isBatch ? payers : payers.flatMap((payer) => Array.from({ length: 5 }, () => payer))
     const rushed = new Set<Payer>()
     const buying: (() => Promise<void>)[] = []
     for (const payer of each) {
@@ -178,7 +196,7 @@ export class Simulation {
         ...this.#working(round % 2 === 0 ? 0 : this.#chance.below(2)),
       ])
       statuses = await this.#model.check(isHealed)
-      if (round >= quietBuyingRounds && (await this.#isOver())) return statuses
+      if (round >= quietBuyingRounds && (await isOver(this.#stage.db))) return statuses
     }
     const open = [...statuses]
       .filter(([, status]) => ['verified', 'settling'].includes(status))
@@ -189,23 +207,16 @@ export class Simulation {
   /** Blocks first, then to when something is due. */
   async #nextMs(round: number): Promise<number> {
     if (round % 3 !== 2) return 12_000
-    const { at } = await this.#stage.db.one(
-      z.object({ at: z.date().nullable() }),
-      sql`select least((select min(check_at) from relays where check_at is not null), (select min(check_at) from payments where check_at is not null),
-        (select min(next_attempt_at) from relays where state = 'waiting'), (select min(due_at) from relay_turns)) as at`,
-    )
-    const leftMs = (at?.getTime() ?? 0) - this.#nowMs
+    const leftMs = ((await nextDue(this.#stage.db))?.getTime() ?? 0) - this.#nowMs
     return leftMs > 12_000 ? leftMs + 1_000 : 12_000
   }
 
-  async #isOver(): Promise<boolean> {
-    const { open } = await this.#stage.db.one(
-      z.object({ open: z.boolean() }),
-      sql`select exists (select from payments where status in ('verified', 'settling') or check_at is not null)
-        or exists (select from relays where check_at is not null or state in ('waiting', 'included'))
-        or exists (select from chain_transactions where status <> 'final') as open`,
-    )
-    return !open
+  /** Time passes, and the chain stands still. */
+  async #halt(ms: number): Promise<void> {
+    this.#nowMs += ms
+    await this.#stage.setNow(this.#nowMs)
+    await this.#drain(this.#working())
+    await this.#model.check(false)
   }
 
   /** Time passes: blocks come, and nodes see them. */
@@ -222,8 +233,9 @@ export class Simulation {
   #between(): void {
     const chance = this.#chance
     if (!this.#isChaos || !chance.happens(0.02)) return
-    if (chance.happens(0.3)) this.#reorganize(0.1)
-    else this.#chain.mine(this.#chain.head.timestamp + 1n)
+    const isFork = chance.happens(0.3)
+    if (isFork) this.#reorganize(0.1)
+    if (!isFork || chance.happens(0.7)) this.#chain.mine(this.#chain.head.timestamp + 1n)
     for (const node of this.#nodes) if (chance.happens(0.7)) node.sync()
   }
 
@@ -241,33 +253,12 @@ export class Simulation {
     }
     for (const node of this.#nodes) node.sync()
     if (chance.happens(0.05)) this.#chain.forgetWaiting()
-    const isStorm = this.#nodes.length > 2 && chance.happens(0.4)
-    this.#liar.theme = isStorm ? chance.pick(['all-paid', 'all-paid', 'ahead']) : chance.pick(themes)
-    const halting = chance.below(this.#nodes.length)
+    const weather = weatherOf(chance, { count: this.#nodes.length, faulty: this.#faulty })
+    this.#liar.theme = this.#obsession ?? weather.theme
     this.#nodes.forEach((node, place) => {
-      node.faults = isStorm ? this.#stormAt(place, halting) : this.#faultsAt(place)
+      node.faults = weather.faults[place] ?? noFaults()
     })
     this.#revive()
-  }
-
-  #faultsAt(place: number): Faults {
-    const chance = this.#chance
-    const isFaulty = place === this.#faulty
-    return {
-      isDown: chance.happens(isFaulty ? 0.2 : 0.05),
-      isLate: chance.happens(isFaulty ? 0.3 : 0.15),
-      isIndexing: chance.happens(0.1),
-      logBlocksMax: chance.pick([1, 3, 1_000_000, 1_000_000]),
-      lies: isFaulty ? chance.pick([0, 0.2, 0.6, 1]) : 0,
-      isSilent: isFaulty && chance.happens(0.3),
-    }
-  }
-
-  /** One node lies as well as it can, and another is behind. */
-  #stormAt(place: number, halting: number): Faults {
-    if (place === this.#faulty) return { ...noFaults(), lies: 1 }
-    if (place !== halting) return noFaults()
-    return this.#chance.happens(0.5) ? { ...noFaults(), isLate: true } : { ...noFaults(), isIndexing: true }
   }
 
   #revive(): void {
@@ -287,13 +278,21 @@ export class Simulation {
         () => one.passRelays(),
         () => one.turnLanes(),
         () => one.voidUnsettled(),
-        () => one.findForgotten(),
+        () => one.signSweeps(),
+        () => this.#findForgotten(one),
         () => one.checkNodes(),
       ]
       return tasks
-        .filter((_, index) => only !== undefined || this.#chance.happens(index >= 3 ? 0.25 : 0.8))
+        .filter((_, index) => only !== undefined || this.#chance.happens(index >= 4 ? 0.25 : 0.8))
         .map((task) => task())
     })
+  }
+
+  /** Only a process that died can leave a queue that nobody visits. */
+  async #findForgotten(process: SimProcess): Promise<void> {
+    const count = await process.findForgotten()
+    if (count > 0 && this.#deaths === 0 && !this.#processes.some(({ life }) => life.isDead))
+      throw new Violation(`${count} queues with waiting relays were visited by nobody`)
   }
 
   #market(): Market {
@@ -331,8 +330,8 @@ export class Simulation {
   }
 
   #buyPromised(): Promise<() => Promise<void>> {
-    const kind = this.#chance.pick<PayerKind>(['honest', 'contract', 'permit'])
-    const tenant = this.#chance.pick(this.#stage.tenants)
+    const kinds = this.#flood === 'alone' ? (['contract'] as const) : (['honest', 'contract', 'permit'] as const)
+    const [kind, tenant] = [this.#chance.pick<PayerKind>(kinds), this.#chance.pick(this.#stage.tenants)]
     return this.#sign({ tenant, kind, payer: this.#payer(), isPromised: true })
   }
 

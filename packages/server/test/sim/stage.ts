@@ -11,17 +11,20 @@ import type { Deps, Tenant } from '../../src/platform/ctx.ts'
 import { type Db, openDb, sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { createLog } from '../../src/platform/log.ts'
+import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
 import type { TestDatabase } from '../database.ts'
 import { oneNanoUsdPerGas, testConfig } from '../test-config.ts'
 import { SimChain } from './chain.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { makeShares } from './process.ts'
 import { type Payer, separatorOf } from './purchase.ts'
+import { aSweeper } from './sweeps.ts'
 
 /** What all seeds of a run share: one database, whose clock a test sets, and some organisations. */
 export type Stage = Awaited<ReturnType<typeof aStage>>
 
-export const organisationCount = 4
+/** Of those that sell, beside the one that sweeps. */
+const organisationCount = 4
 
 /** On a migrated database of its own, which goes with the stage. */
 export async function aStage(database: TestDatabase) {
@@ -39,13 +42,17 @@ export async function aStage(database: TestDatabase) {
   const chance = chanceOf(1)
   const privateKey = chance.bytes(32)
   const signer = await createSigner(async () => Uint8Array.from(privateKey), await createSignatures())
-  const tenants = await organisationsIn({
+  const [sweeping, ...tenants] = await organisationsIn({
     ...built.deps,
     random: chance,
     clock: { now: () => new Date(Date.UTC(2026, 0, 1)) },
   })
+  if (sweeping === undefined) throw new Error('there is no organization')
+  const acting = { ...forTenant(systemCtx(built.deps), sweeping), actor: { kind: 'operator' } as const }
+  const sweeper = await aSweeper(acting)
   return {
     db,
+    sweeper,
     network,
     token,
     signer,
@@ -75,22 +82,34 @@ export async function aStage(database: TestDatabase) {
 
 /** A chain with the network's token, on which nothing has happened. */
 export function aChain(
-  stage: Pick<Stage, 'network' | 'token' | 'signer'>,
+  stage: Pick<Stage, 'network' | 'token' | 'signer' | 'sweeper'>,
   chance: Chance,
   timestamp: bigint,
 ): SimChain {
-  const rules = { token: stage.token.address, settler: stage.signer.address, constants: constantsOf(stage) }
+  const rules = {
+    token: stage.token.address,
+    settler: stage.signer.address,
+    constants: constantsOf(stage),
+    own: ownOf(stage),
+  }
   return new SimChain(rules, chance, { timestamp, depth: stage.network.confirmationDepth })
+}
+
+/** Accounts whose keys nobody but the service has. */
+function ownOf({ sweeper }: Pick<Stage, 'sweeper'>): ReadonlySet<string> {
+  return new Set(sweeper.children.map((child) => child.toLowerCase()))
 }
 
 /** What its token says of itself, by the selector of the read. */
 function constantsOf({ network, token }: Pick<Stage, 'network' | 'token'>): ReadonlyMap<string, Hex> {
   const { name = '', version = '' } = token.eip712 ?? {}
   const words = (text: string): Hex => encodeAbiParameters([{ type: 'string' }], [text])
-  return new Map([
+  return new Map<string, Hex>([
     ['0x06fdde03', words(name)],
     ['0x54fd4d50', words(version)],
     ['0x3644e515', bytesToHex(separatorOf(network, token))],
+    // getEthBalance(address) of Multicall3.
+    ['0x4d2301cc', `0x${(10n ** 18n).toString(16).padStart(64, '0')}`],
   ])
 }
 
@@ -108,6 +127,9 @@ function payersOf(count: number): readonly Payer[] {
 /** In an order in which no row is deleted before those that name it. */
 const tables = [
   'payments',
+  'sweep_scans',
+  'sweep_transfers',
+  'sweeps',
   'relays',
   'relay_queues',
   'relay_turns',
@@ -135,7 +157,7 @@ async function setUpClock(db: Db): Promise<void> {
 async function organisationsIn(deps: Deps): Promise<readonly Tenant[]> {
   const acting = { ...deps, actor: { kind: 'operator' } as const, requestId: newId('req', deps) }
   const tenants: Tenant[] = []
-  for (let count = 0; count < organisationCount; count += 1) {
+  for (let count = 0; count <= organisationCount; count += 1) {
     const id = await deps.db.tx(async (tx) => {
       const now = deps.clock.now()
       const email = `${bytesToHex(deps.random.bytes(6))}@example.com`

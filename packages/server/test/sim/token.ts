@@ -59,6 +59,8 @@ export interface Rules {
   readonly settler: Address
   /** Signatures that were made with a key, by what was signed: the first of their words. For all others a hash of it stands. */
   readonly signed: ReadonlyMap<string, string>
+  /** Accounts in lower case whose signatures are taken as they come: only the service can have made them. */
+  readonly own: ReadonlySet<string>
   /** What the token says of itself, by the selector of the read. */
   readonly constants: ReadonlyMap<string, Hex>
 }
@@ -121,7 +123,7 @@ export function innerCalls(to: string, data: Hex): readonly InnerCall[] {
 export const usedKey = (authorizer: string, nonce: string): string => `${authorizer} ${nonce}`.toLowerCase()
 
 /** Names the money of an authorization: whom it leaves, under which nonce, whom it reaches and how much. */
-export const moneyOf = ({ from, nonce, to, value }: Authorization): string =>
+export const moneyOf = ({ from, nonce, to, value }: Omit<Authorization, 'validBefore'>): string =>
   `eip3009 ${from} ${nonce} ${to} ${value}`.toLowerCase()
 
 const errorAbi = [{ type: 'error', name: 'Error', inputs: [{ type: 'string', name: 'reason' }] }] as const
@@ -231,7 +233,7 @@ function cancel(
 }
 
 function refusalOf(
-  { signed }: Rules,
+  { signed, own }: Rules,
   state: TokenState,
   { authorization, signature }: Extract<TokenCall, { kind: 'transfer' }>,
   { now }: Circumstances,
@@ -239,6 +241,7 @@ function refusalOf(
   if (now >= authorization.validBefore) return revertData('FiatTokenV2: authorization is expired')
   if (state.used.has(usedKey(authorization.from, authorization.nonce)))
     return revertData('FiatTokenV2: authorization is used or canceled')
+  if (own.has(authorization.from.toLowerCase())) return undefined
   const text = authorizationText(authorization)
   return signature === (signed.get(text) ?? signatureOf(text))
     ? undefined

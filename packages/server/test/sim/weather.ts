@@ -1,0 +1,45 @@
+import type { Chance } from './chance.ts'
+import { type Theme, themes } from './lies.ts'
+import { type Faults, noFaults } from './nodes.ts'
+
+/** How the nodes are in a round, and what the liar among them wants to have believed. */
+export interface Weather {
+  readonly theme: Theme
+  readonly faults: readonly Faults[]
+}
+
+interface Nodes {
+  readonly count: number
+  /** The place of the one that may lie; below zero for none. */
+  readonly faulty: number
+}
+
+export function weatherOf(chance: Chance, { count, faulty }: Nodes): Weather {
+  const places = Array.from({ length: count }, (_, place) => place)
+  if (count < 3 || !chance.happens(0.4))
+    return { theme: chance.pick(themes), faults: places.map((place) => faultsOf(chance, place === faulty)) }
+  const halting = chance.below(count)
+  const faults = places.map((place) => stormAt(chance, { isFaulty: place === faulty, isHalting: place === halting }))
+  return { theme: chance.pick(['all-paid', 'all-paid', 'ahead']), faults }
+}
+
+function faultsOf(chance: Chance, isFaulty: boolean): Faults {
+  return {
+    isDown: chance.happens(isFaulty ? 0.2 : 0.05),
+    isLate: chance.happens(isFaulty ? 0.3 : 0.15),
+    isIndexing: chance.happens(0.1),
+    logBlocksMax: chance.pick([1, 3, 1_000_000, 1_000_000]),
+    lies: isFaulty ? chance.pick([0, 0.2, 0.6, 1]) : 0,
+    isSilent: isFaulty && chance.happens(0.3),
+  }
+}
+
+/** One node lies as well as it can, and another is behind. */
+function stormAt(
+  chance: Chance,
+  { isFaulty, isHalting }: { readonly isFaulty: boolean; readonly isHalting: boolean },
+): Faults {
+  if (isFaulty) return { ...noFaults(), lies: 1 }
+  if (!isHalting) return noFaults()
+  return chance.happens(0.5) ? { ...noFaults(), isLate: true } : { ...noFaults(), isIndexing: true }
+}
