@@ -7,6 +7,7 @@ import { changeGas, dayOf } from '../src/features/plans/index.ts'
 import { relayHandler } from '../src/features/relayer/index.ts'
 import { sql, type Tx } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
+import { freshDatabase } from './database.ts'
 import { aStage, type Stage } from './sim/stage.ts'
 import { logsOfMove } from './sim/token.ts'
 
@@ -14,15 +15,13 @@ import { logsOfMove } from './sim/token.ts'
 let stage: Stage
 
 beforeAll(async () => {
-  stage = await aStage()
+  stage = await aStage(await freshDatabase())
   // What is locked here is the sweeps' and the payments', whatever wallets they are of.
   await stage.db.run(sql`alter table sweeps drop constraint sweeps_master_wallet_id_fkey`)
   await stage.db.run(sql`alter table sweep_transfers drop constraint sweep_transfers_child_address_id_fkey`)
 })
 beforeEach(async () => {
-  await stage.db.run(sql`delete from sweep_transfers`)
   await stage.clear()
-  await stage.db.run(sql`delete from sweeps`)
 })
 afterAll(() => stage?.stop())
 
@@ -74,7 +73,7 @@ async function mined(nonce: number, carried: readonly Relayed[]): Promise<MinedT
         ${JSON.stringify(payload)}, now() + interval '1 hour', false, 'included', ${id}, 1, now())`)
   }
   const logs = carried.flatMap(({ authorization }) =>
-    logsOfMove(token, authorization).map(({ address, topics, data }) => {
+    logsOfMove({ token }, authorization).map(({ address, topics, data }) => {
       return { address: address as Address, topics: topics as Hex[], data: data as Hex }
     }),
   )

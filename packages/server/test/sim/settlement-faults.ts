@@ -123,7 +123,7 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-relay-in-a-transaction-is-withdrawn',
     file: 'features/relayer/store.ts',
-    find: "and state = 'waiting' and attempts = 0 and transaction_id is null`)",
+    find: "and state = 'waiting' and transaction_id is null`)",
     replace: "and state in ('waiting', 'included')`)",
     within: 30,
   },
@@ -179,16 +179,16 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'gas-is-not-given-back',
-    file: 'features/payments/give-back.ts',
-    find: 'gasChange(row, -row.gasReservedNanoUsd)',
-    replace: 'gasChange(row, 0n)',
+    file: 'features/payments/settlement-outcome.ts',
+    find: 'gas: rows.map((row) => gasChange(row, -row.gasReservedNanoUsd))',
+    replace: 'gas: rows.map((row) => gasChange(row, 0n))',
     within: 30,
   },
   {
     name: 'gas-is-not-charged',
     file: 'features/payments/relay.ts',
-    find: 'onSpent: (tx, spent) => chargeAll(ctx, tx, spent),',
-    replace: '',
+    find: 'nanoUsd: worthOf(ctx, relay, wei) })),',
+    replace: 'nanoUsd: worthOf(ctx, relay, 0n * wei) })),',
     within: 30,
   },
   {
@@ -222,22 +222,22 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-burner-is-sent-again',
     file: 'features/relayer/handler.ts',
-    find: 'return alone && spent !== undefined && spent.gas > gasOf(payload)',
-    replace: 'return alone && spent !== undefined && spent.gas < 0n',
+    find: 'return relay.alone && (spent.get(relay)?.gas ?? 0n) > gasOf(relay.payload)',
+    replace: 'return relay.alone && (spent.get(relay)?.gas ?? 0n) < 0n',
     within: 30,
   },
   {
     name: 'a-delivered-payment-is-redeemed',
     file: 'features/payments/delivery/redeem.ts',
-    find: ' || deliveredAt !== null) return',
-    replace: ' || deliveredAt === undefined) return',
+    find: '|| deliveredAt !== null || refundedRaw > 0n',
+    replace: '|| refundedRaw > 0n',
     within: 30,
   },
   {
     name: 'a-redemption-ends-without-its-right',
     file: 'features/payments/delivery/store.ts',
-    find: 'and redemption_token = ${redeemed.token} and delivered_at is null`',
-    replace: '`',
+    find: 'and redemption_token = ${redeemed.token} and delivered_at is null and refunded_raw = 0`',
+    replace: 'and refunded_raw = 0`',
     within: 30,
   },
   {
@@ -250,8 +250,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-payment-that-settles-is-redeemed',
     file: 'features/payments/delivery/redeem.ts',
-    find: "if (status === 'settling') return { kind: 'wait', waitMs: graceMs }",
-    replace: "if (status === 'settling') return { kind: 'grant' }",
+    find: "if (isOpen(row)) return { kind: 'wait', waitMs: openMs }",
+    replace: "if (isOpen(row)) return { kind: 'grant' }",
     within: 30,
   },
   {
@@ -271,9 +271,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-sent-hash-is-success',
     file: 'features/payments/facilitator/settle.ts',
-    find: "if (status !== 'settled') return { success: false, errorReason: pending, transaction: txHash ?? '' }",
-    replace:
-      "if (status !== 'settled') return { success: txHash !== null, errorReason: pending, transaction: txHash ?? '' }",
+    find: "if (status !== 'settled') return { success: false, errorReason: pending",
+    replace: "if (status !== 'settled') return { success: txHash !== null, errorReason: pending",
     within: 30,
   },
   {

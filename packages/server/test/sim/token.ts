@@ -176,7 +176,7 @@ export function runCall(rules: Rules, state: TokenState, call: TokenCall, around
 const tooPoor = reverted(revertData('ERC20: transfer amount exceeds balance'), 40_000n)
 
 function pay(
-  { token }: Rules,
+  { token }: Pick<Rules, 'token'>,
   { balances }: TokenState,
   { from, to, value }: { readonly from: string; readonly to: string; readonly value: bigint },
 ): (Ran & { outcome: 'ok' }) | undefined {
@@ -192,7 +192,7 @@ function pay(
   return { outcome: 'ok', logs: [log], gas: 40_000n }
 }
 
-function transfer(rules: Rules, state: TokenState, authorization: Authorization): Ran {
+function transfer(rules: Pick<Rules, 'token'>, state: TokenState, authorization: Authorization): Ran {
   const { from, nonce, value } = authorization
   const paid = pay(rules, state, authorization)
   if (paid === undefined) return tooPoor
@@ -249,7 +249,7 @@ function refusalOf(
 }
 
 /** The logs that moving this money writes, as a lying node also knows. */
-export function logsOfMove(rules: Rules, authorization: Authorization): readonly SimLog[] {
+export function logsOfMove(rules: Pick<Rules, 'token'>, authorization: Authorization): readonly SimLog[] {
   const balances = new Map([[authorization.from.toLowerCase(), authorization.value]])
   const state = { balances, used: new Set<string>(), permits: new Set<string>(), burners: new Set<string>() }
   const ran = transfer(rules, state, authorization)
