@@ -16,6 +16,7 @@ export const settlementFaults: readonly Fault[] = [
     find: 'Math.floor(rpc.voters.length / 2) + 1',
     replace: '1',
     within: 30,
+    isQuick: true,
   },
   {
     name: 'a-node-that-is-behind-says-yes',
@@ -67,6 +68,7 @@ export const settlementFaults: readonly Fault[] = [
     replace:
       "state: row.validBefore <= ctx.clock.now() && states[index] === 'open' ? 'expired' : (states[index] ?? 'undecided')",
     within: 30,
+    isQuick: true,
   },
   {
     name: 'expiry-at-the-newest-block',
@@ -126,6 +128,7 @@ export const settlementFaults: readonly Fault[] = [
     find: "and state = 'waiting' and transaction_id is null`)",
     replace: "and state in ('waiting', 'included')`)",
     within: 30,
+    isQuick: true,
   },
   {
     name: 'withdrawn-whatever-the-relayer-does',
@@ -133,6 +136,7 @@ export const settlementFaults: readonly Fault[] = [
     find: 'if (!(await relays.withdraw(tx, paymentPurpose, paymentId))) return false',
     replace: 'await relays.withdraw(tx, paymentPurpose, paymentId)',
     within: 30,
+    isQuick: true,
   },
   {
     name: 'ended-whatever-it-is-by-now',
@@ -169,6 +173,7 @@ export const settlementFaults: readonly Fault[] = [
     find: "if (status !== 'settled') return -1",
     replace: "if (status !== 'settled') return 0",
     within: 30,
+    isQuick: true,
   },
   {
     name: 'a-void-that-paid-is-not-counted',
@@ -183,6 +188,7 @@ export const settlementFaults: readonly Fault[] = [
     find: 'gas: rows.map((row) => gasChange(row, -row.gasReservedNanoUsd))',
     replace: 'gas: rows.map((row) => gasChange(row, 0n))',
     within: 30,
+    isQuick: true,
   },
   {
     name: 'gas-is-not-charged',
@@ -190,6 +196,7 @@ export const settlementFaults: readonly Fault[] = [
     find: 'nanoUsd: worthOf(ctx, relay, wei) })),',
     replace: 'nanoUsd: worthOf(ctx, relay, 0n * wei) })),',
     within: 30,
+    isQuick: true,
   },
   {
     name: 'a-used-nonce-is-a-payment',
@@ -204,6 +211,7 @@ export const settlementFaults: readonly Fault[] = [
     find: '(isMoved.get(relay.transactionId)?.(relay.payload) === true ? moved : left)',
     replace: '(isMoved.has(relay.transactionId) ? moved : left)',
     within: 30,
+    isQuick: true,
   },
   {
     name: 'a-used-nonce-has-failed',
@@ -260,6 +268,7 @@ export const settlementFaults: readonly Fault[] = [
     find: 'and (answered_at is null or answered_to = ${key})',
     replace: '',
     within: 30,
+    isQuick: true,
   },
   {
     name: 'goods-for-a-block-that-is-not-final',
@@ -267,6 +276,7 @@ export const settlementFaults: readonly Fault[] = [
     find: "if (payment.status === 'settled')\n    return new Reply(200",
     replace: "if (payment.status === 'settled' || payment.inBlock)\n    return new Reply(200",
     within: 30,
+    isQuick: true,
   },
   {
     name: 'a-sent-hash-is-success',
