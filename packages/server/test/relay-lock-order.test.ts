@@ -163,3 +163,16 @@ test('what two transactions of two kinds cost is counted once in the organizatio
   const worth = stage.deps.gasPrices.worthOf(stage.network, 30_000n)
   expect(BigInt(taken)).toBe(2n * worth - 10n)
 })
+
+test('a batch that burns all of its gas is counted with all of it, the transaction’s own gas included', async () => {
+  const { transaction, receipt } = await mined(1, [await aPayment('a'), await aPayment('b')])
+  const gasUsed = 2n * 100_000n + 60_000n
+  const handler = relayHandler(relayerParts(stage.deps, 6_000))
+  const burnt = { transaction, receipt: { ...receipt, gasUsed, effectiveGasPrice: 10n ** 9n, logs: [] } }
+  await stage.db.tx((tx) => handler.onFinal(tx, [burnt]))
+  const { used } = await stage.db.one(
+    z.object({ used: z.string() }),
+    sql`select sum(gas_used_nano_usd)::text as used from payments`,
+  )
+  expect(BigInt(used)).toBe(gasUsed)
+})

@@ -126,11 +126,11 @@ export class SimChain {
 
   /** Somebody else's transaction; `sent` is what it says to whom, where anybody reads that. */
   addStranger(
-    asked: TokenCall | readonly TokenCall[],
+    wanted: TokenCall | readonly TokenCall[],
     sent: { readonly to: string; readonly input: Hex } = { to: '0x', input: '0x' },
   ): void {
     const hash = this.#newHash()
-    const calls = [asked].flat().map((call) => ({ call, allowFailure: false }))
+    const calls = [wanted].flat().map((call) => ({ call, allowFailure: false }))
     this.#waiting.set(hash, { hash, nonce: undefined, from: stranger, ...sent, calls, gasLimit: 300_000n, fee: 0n })
   }
 

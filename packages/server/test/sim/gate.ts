@@ -13,10 +13,10 @@ interface Waiting {
   readonly go: () => void
 }
 
-/** Turns of the loop after which what follows from a step has asked for its own. */
+/** Turns of the loop after which what follows from a step waits for its own. */
 const quietTurns = 12
 
-/** How often the database is asked whether what runs waits for a lock. */
+/** How often the database is queried for whether what runs waits for a lock. */
 const lookMs = 6
 
 /**
@@ -27,7 +27,7 @@ export class Gate {
   readonly #chance: Chance
   readonly #waiting: Waiting[] = []
   #running = 0
-  /** Of what runs, how much waited for a lock when the database was asked last. */
+  /** Of what runs, how much waited for a lock at the last look. */
   #locked = 0
   /** Resolves when something that runs has ended. */
   #left = Promise.withResolvers<void>()

@@ -151,8 +151,8 @@ export class Model implements Witness {
     )
     this.planned = { batches: Number(all - alone), alone: Number(alone) }
     const waiting = rows.filter(({ status, isCarried, isPutOff }) => status === 'settling' && !isCarried && !isPutOff)
-    const lone = waiting.flatMap(({ isAlone, claimKey }) =>
-      isAlone === true ? (this.#byClaim.get(claimKey) ?? []) : [],
+    const lone = rows.flatMap(({ status, isAlone, claimKey }) =>
+      status === 'settling' && isAlone === true ? (this.#byClaim.get(claimKey) ?? []) : [],
     )
     const stillWaiting = new Set(waiting.map(({ claimKey }) => claimKey))
     for (const { claimKey, isAlone } of rows) {

@@ -97,7 +97,7 @@ export class SimProcess {
     await passRelays(this.#relaying, this.#network)
   }
 
-  /** What a process does every some seconds: nodes that rested are asked again. */
+  /** What a process does every some seconds: nodes that rested are called again. */
   async checkNodes(): Promise<void> {
     await this.deps.chains.check()
   }

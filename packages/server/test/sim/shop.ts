@@ -18,7 +18,7 @@ export interface Sale extends Purchase {
   paymentId: PaymentId | undefined
   /** The service took it in and said so. */
   isTaken: boolean
-  /** When so many batches, and so many transactions of one relay, had been planned, somebody asked to settle it. */
+  /** When so many batches, and so many transactions of one relay, had been planned, somebody requested its settlement. */
   askedAt: { readonly batches: number; readonly alone: number; most?: number } | undefined
   /** With what words somebody was informed that it will never be charged. */
   refusal: string | undefined

@@ -24,8 +24,7 @@ const price = 10_000n
 const clocksApartMs = 90_000
 const quietRoundsMax = 110
 /** Quiet rounds in which honest buyers still come, and in which one of two nodes may still lie. */
-const quietBuyingRounds = 3
-const quietLyingRounds = 4
+const [quietBuyingRounds, quietLyingRounds] = [3, 4]
 
 /** What a seed did, for whoever reads how much was simulated. */
 export interface Simulated {
@@ -82,7 +81,7 @@ export class Simulation {
       liar: this.#liar,
     }
     this.#nodes = Array.from({ length: count }, (_, place) => new SimNode(place, options))
-    // Of one node none may lie, of two and three one: most often the one that is asked first.
+    // Of one node none may lie, of two and three one: most often the one that is called first.
     this.#faulty = count === 1 ? -1 : chance.below(count) * chance.pick([0, 1])
     this.#obsession = chance.happens(0.3) ? chance.pick(themes) : undefined
     this.#gate = new Gate(chance, stage.countLocked, () => this.#between())
