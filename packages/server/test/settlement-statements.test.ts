@@ -3,19 +3,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
 import { counting } from './counting-db.ts'
-import { SimChain } from './sim/chain.ts'
+import { freshDatabase } from './database.ts'
 import { chanceOf } from './sim/chance.ts'
 import { Gate } from './sim/gate.ts'
 import { liarAbout } from './sim/lies.ts'
+import { newPaymentOf } from './sim/new-payment.ts'
 import { SimNode } from './sim/nodes.ts'
 import { SimProcess } from './sim/process.ts'
-import { paymentOf } from './sim/simulation.ts'
-import { aStage, type Stage } from './sim/stage.ts'
+import { aChain, aStage, type Stage } from './sim/stage.ts'
 
 let stage: Stage
 
 beforeAll(async () => {
-  stage = await aStage()
+  stage = await aStage(await freshDatabase())
 })
 afterAll(() => stage?.stop())
 
@@ -29,7 +29,8 @@ test('a lone payment is planned, sent and settled in a bounded number of stateme
   await stage.setNow(nowMs)
   const payTo: Address = `0x${'d'.repeat(40)}`
   const from: Address = `0x${'a'.repeat(40)}`
-  const chain = new SimChain(network.tokens[0]?.address ?? payTo, chance, BigInt(nowMs / 1_000), new Map([[from, 9n]]))
+  const chain = aChain(stage, chance, BigInt(nowMs / 1_000))
+  chain.head.state.balances.set(from, 9n)
   const node = new SimNode(0, {
     chain,
     chainId: network.chainId,
@@ -37,7 +38,7 @@ test('a lone payment is planned, sent and settled in a bounded number of stateme
     chance,
     liar: liarAbout(chain, chance, () => []),
   })
-  const gate = new Gate(chance, stage.countLocked)
+  const gate = new Gate(chance, stage.countLocked, () => undefined)
   const { db, statements } = counting(stage.db)
   const log = createLog({ level: 'silent' })
   const ground = { db, deps, network, signer, nodes: [node], gate, chance, log, nowMs: () => nowMs }
@@ -63,7 +64,13 @@ test('a lone payment is planned, sent and settled in a bounded number of stateme
       validBefore: BigInt(nowMs / 1_000 + 3_600),
       nonce: `0x${nonce.toString(16).padStart(64, '0')}` as const,
     }
-    const payment = paymentOf(ctx, stage, { authorization, isContract: false, apiKeyId })
+    const payment = newPaymentOf(ctx, stage, {
+      signed: { form: 'eip3009', authorization },
+      kind: 'honest',
+      door: 'verify',
+      claimKey: String(nonce),
+      challengeId: '',
+    })
     await gate.drain([ctx.recordPayment({ ctx, payment })])
     const requested = await counted(() => process.deps.settlements.ask(payment.id))
     const planned = await counted(() => process.passRelays())
