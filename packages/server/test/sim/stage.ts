@@ -127,6 +127,7 @@ function payersOf(count: number): readonly Payer[] {
 /** In an order in which no row is deleted before those that name it. */
 const tables = [
   'payments',
+  'reservations',
   'sweep_scans',
   'sweep_transfers',
   'sweeps',
