@@ -205,7 +205,7 @@ export class Simulation {
 
   /** Blocks first, then to when something is due. */
   async #nextMs(round: number): Promise<number> {
-    if (round % 3 !== 2) return 12_000
+    if (round <= quietLyingRounds + 1 || round % 3 !== 2) return 12_000
     const leftMs = ((await nextDue(this.#stage.db))?.getTime() ?? 0) - this.#nowMs
     return leftMs > 12_000 ? leftMs + 1_000 : 12_000
   }
