@@ -15,7 +15,7 @@ export const settlementFaults: readonly Fault[] = [
     file: 'chain/rpc/quorum.ts',
     find: 'Math.floor(rpc.voters.length / 2) + 1',
     replace: '1',
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
@@ -67,7 +67,7 @@ export const settlementFaults: readonly Fault[] = [
     find: "state: states[index] ?? 'undecided'",
     replace:
       "state: row.validBefore <= ctx.clock.now() && states[index] === 'open' ? 'expired' : (states[index] ?? 'undecided')",
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
@@ -127,7 +127,7 @@ export const settlementFaults: readonly Fault[] = [
     file: 'features/relayer/store.ts',
     find: "and state = 'waiting' and transaction_id is null`)",
     replace: "and state in ('waiting', 'included')`)",
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
@@ -135,7 +135,7 @@ export const settlementFaults: readonly Fault[] = [
     file: 'features/payments/facilitator/withdraw.ts',
     find: 'if (!(await relays.withdraw(tx, paymentPurpose, paymentId))) return false',
     replace: 'await relays.withdraw(tx, paymentPurpose, paymentId)',
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
@@ -172,7 +172,7 @@ export const settlementFaults: readonly Fault[] = [
     file: 'features/payments/give-back.ts',
     find: "if (status !== 'settled') return -1",
     replace: "if (status !== 'settled') return 0",
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
@@ -187,7 +187,7 @@ export const settlementFaults: readonly Fault[] = [
     file: 'features/payments/settlement-outcome.ts',
     find: 'gas: rows.map((row) => gasChange(row, -row.gasReservedNanoUsd))',
     replace: 'gas: rows.map((row) => gasChange(row, 0n))',
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
@@ -195,7 +195,7 @@ export const settlementFaults: readonly Fault[] = [
     file: 'features/payments/relay.ts',
     find: 'nanoUsd: worthOf(ctx, relay, wei) })),',
     replace: 'nanoUsd: worthOf(ctx, relay, 0n * wei) })),',
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
@@ -210,7 +210,7 @@ export const settlementFaults: readonly Fault[] = [
     file: 'features/relayer/handler.ts',
     find: '(isMoved.get(relay.transactionId)?.(relay.payload) === true ? moved : left)',
     replace: '(isMoved.has(relay.transactionId) ? moved : left)',
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
@@ -267,7 +267,7 @@ export const settlementFaults: readonly Fault[] = [
     file: 'features/payments/facilitator/store.ts',
     find: 'and (answered_at is null or answered_to = ${key})',
     replace: '',
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
@@ -275,7 +275,7 @@ export const settlementFaults: readonly Fault[] = [
     file: 'features/payments/settle.ts',
     find: "if (payment.status === 'settled')\n    return new Reply(200",
     replace: "if (payment.status === 'settled' || payment.inBlock)\n    return new Reply(200",
-    within: 30,
+    within: 60,
     isQuick: true,
   },
   {
