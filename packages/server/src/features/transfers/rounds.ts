@@ -35,14 +35,21 @@ function recorderOf({ db, tenant }: Ctx): (intent: OwnIntent) => Promise<Outcome
   return recorder
 }
 
-/** What cannot be written fails by itself: the others are written without it. */
-async function record(db: Db, intents: readonly OwnIntent[]): Promise<readonly Outcome[]> {
+/** How often one transfer is written again whose transaction the database ended because of a deadlock. */
+const deadlocksMax = 5
+
+/**
+ * What cannot be written fails by itself: the others are written without it. After a deadlock nothing of the transaction is left,
+ * so the transfers are written again, each by itself.
+ */
+async function record(db: Db, intents: readonly OwnIntent[], deadlocks = 0): Promise<readonly Outcome[]> {
   try {
     return await db.tx((tx) => recordRound(tx, intents))
   } catch (error) {
     if (error instanceof LeftOut) return withoutThose(db, intents, error)
     if (intents.length > 1 && (isRefusedData(error) || isDeadlock(error)))
       return (await Promise.all(intents.map((intent) => record(db, [intent])))).flat()
+    if (isDeadlock(error) && deadlocks < deadlocksMax) return record(db, intents, deadlocks + 1)
     return intents.map(() => (error instanceof Error ? error : new Error(String(error))))
   }
 }
