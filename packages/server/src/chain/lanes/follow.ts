@@ -109,7 +109,7 @@ async function followMissing(
   if (isStuck && answer?.outcome === 'sent') await replace(parts, transaction, latest)
 }
 
-/** The node that is used first may hide a receipt: any other may have it, since a majority must confirm it. Returns whether one has it. */
+/** The node that is used first may hide a receipt. Another may have it, and a majority confirms it. Returns whether one has it. */
 async function advanceByOthers(
   parts: LaneParts,
   transaction: TransactionRow,
